@@ -1,0 +1,150 @@
+//! What an operation is told about the world: the clock, whether to go on, where to report
+//! progress, and the limits. Equal inputs, context included, give equal bytes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+
+use crate::error::{Error, ErrorCode};
+use crate::limits::Limits;
+
+/// Tells the time. A fixed clock makes a run reproducible.
+pub trait Clock: Send + Sync {
+    /// The present moment, UTC.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// A clock that stands still.
+#[derive(Debug, Clone, Copy)]
+pub struct FixedClock(pub Timestamp);
+
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
+
+/// One report of progress: `done` of `total` items of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done, for example `"indexing pages"`.
+    pub stage: &'static str,
+    /// Items finished so far; never falls within a stage.
+    pub done: u64,
+    /// Items in all, when known.
+    pub total: Option<u64>,
+}
+
+/// Takes progress reports. Called from the thread that works, so it must be cheap.
+pub trait ProgressSink: Send + Sync {
+    /// Takes one report.
+    fn report(&self, progress: Progress);
+}
+
+struct Silent;
+
+impl ProgressSink for Silent {
+    fn report(&self, _: Progress) {}
+}
+
+/// Asks a running operation to stop. Clones share one flag.
+#[derive(Debug, Clone, Default)]
+pub struct Cancellation(Arc<AtomicBool>);
+
+impl Cancellation {
+    /// Asks every operation that holds a clone to stop at its next check.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What every operation is given first.
+#[derive(Clone)]
+pub struct Context {
+    clock: Arc<dyn Clock>,
+    cancellation: Cancellation,
+    progress: Arc<dyn ProgressSink>,
+    /// Limits that apply to this call.
+    pub limits: Limits,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self::new(Arc::new(SystemClock), Limits::default())
+    }
+}
+
+impl Context {
+    /// A context with this clock and these limits, nobody listening, never cancelled.
+    pub fn new(clock: Arc<dyn Clock>, limits: Limits) -> Self {
+        Self { clock, cancellation: Cancellation::default(), progress: Arc::new(Silent), limits }
+    }
+
+    /// The same context, reporting progress to `sink`.
+    #[must_use]
+    pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
+        self.progress = sink;
+        self
+    }
+
+    /// The same context, stopped by `cancellation`.
+    #[must_use]
+    pub fn with_cancellation(mut self, cancellation: Cancellation) -> Self {
+        self.cancellation = cancellation;
+        self
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The present moment as stored and printed: RFC 3339, UTC, milliseconds.
+    pub fn now_text(&self) -> String {
+        rfc3339_millis(self.now())
+    }
+
+    /// Reports progress.
+    pub fn progress(&self, stage: &'static str, done: u64, total: Option<u64>) {
+        self.progress.report(Progress { stage, done, total });
+    }
+
+    /// Fails with `ABORTED` once cancellation was asked for. Called between items, never
+    /// inside a transaction's commit.
+    ///
+    /// # Errors
+    /// `ABORTED` when cancelled.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.cancellation.is_cancelled() {
+            return Err(Error::new(ErrorCode::Aborted, "the operation was cancelled"));
+        }
+        Ok(())
+    }
+}
+
+/// A timestamp as it is stored and printed: `2026-02-03T04:05:06.789Z`.
+pub fn rfc3339_millis(at: Timestamp) -> String {
+    format!("{at:.3}")
+}

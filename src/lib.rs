@@ -3,7 +3,10 @@
 //! A wiki is a directory of immutable sources, named by the SHA-256 of their bytes, and of pages
 //! that may only cite sources that exist. See ARCHITECTURE.md for the map of the modules.
 
+pub mod config;
 pub mod context;
 pub mod error;
 pub mod id;
 pub mod limits;
+pub mod search;
+pub mod wiki;

@@ -1,0 +1,11 @@
+//! Search, pure: analysis of text, BM25, posting blocks.
+
+/// How text becomes terms; one a wiki.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Analysis {
+    /// The ranking of `dsh-llmwiki`, to the letter.
+    Classic,
+    /// Better for people; the default.
+    #[default]
+    Standard,
+}

@@ -1,0 +1,32 @@
+//! The engine: one file per transaction story. Sources, pages, search, adoption of what people
+//! did to the tree, rebuilding and restoring. It joins `store` and `tree`, which know nothing of
+//! each other. Reports are the shapes that the doors print.
+
+mod root;
+mod sources;
+mod status;
+mod pages;
+mod history;
+mod find;
+mod reindex;
+mod restore;
+mod verify;
+mod import;
+mod export;
+
+pub use export::ExportReport;
+pub use find::{SearchHit, SearchReport, SearchRequest};
+pub use history::{HistoryReport, HistoryRequest, RevisionReport};
+pub use import::{ImportFailure, ImportReport};
+pub use pages::{
+    DeletePageReport, Expectation, ListPagesReport, PageMetadata, PageSummary, ReadPageReport,
+    UpsertPage, UpsertPageReport,
+};
+pub use reindex::ReindexReport;
+pub use restore::{RestoreItem, RestoreReport, RestoreRequest};
+pub use root::{InitReport, Wiki};
+pub use sources::{
+    AddSourceReport, ListSourcesReport, NewSource, ReadSourceReport, SourceMetadata,
+};
+pub use status::{IndexStatus, SkippedFile, StatusReport, StoreStatus};
+pub use verify::{VerifyFinding, VerifyReport};

@@ -86,7 +86,9 @@ pub struct Context {
 
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Context").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Context")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -99,7 +101,12 @@ impl Default for Context {
 impl Context {
     /// A context with this clock and these limits, nobody listening, never cancelled.
     pub fn new(clock: Arc<dyn Clock>, limits: Limits) -> Self {
-        Self { clock, cancellation: Cancellation::default(), progress: Arc::new(Silent), limits }
+        Self {
+            clock,
+            cancellation: Cancellation::default(),
+            progress: Arc::new(Silent),
+            limits,
+        }
     }
 
     /// The same context, reporting progress to `sink`.
@@ -138,7 +145,10 @@ impl Context {
     /// `ABORTED` when cancelled.
     pub fn check(&self) -> Result<(), Error> {
         if self.cancellation.is_cancelled() {
-            return Err(Error::new(ErrorCode::Aborted, "the operation was cancelled"));
+            return Err(Error::new(
+                ErrorCode::Aborted,
+                "the operation was cancelled",
+            ));
         }
         Ok(())
     }

@@ -133,7 +133,12 @@ pub struct Error {
 impl Error {
     /// An error with a message (lower case, no full stop).
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, source: None }
+        Self {
+            code,
+            message: message.into(),
+            hint: None,
+            source: None,
+        }
     }
 
     /// Adds what to do next.

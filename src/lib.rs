@@ -9,4 +9,5 @@ pub mod error;
 pub mod id;
 pub mod limits;
 pub mod search;
+pub mod source;
 pub mod wiki;

@@ -38,7 +38,9 @@ impl ContentHash {
     /// # Errors
     /// [`HashError`] for anything else, upper case included.
     pub fn parse(text: &str) -> Result<Self, HashError> {
-        let refuse = || HashError { given: text.to_owned() };
+        let refuse = || HashError {
+            given: text.to_owned(),
+        };
         let digits = text.as_bytes();
         if digits.len() != 64 {
             return Err(refuse());
@@ -138,7 +140,13 @@ mod tests {
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(hash.to_string(), text);
         assert_eq!(ContentHash::parse(text), Ok(hash));
-        for bad in ["", "ba", &text.to_uppercase(), &text[1..], &format!("{text}0")] {
+        for bad in [
+            "",
+            "ba",
+            &text.to_uppercase(),
+            &text[1..],
+            &format!("{text}0"),
+        ] {
             assert!(ContentHash::parse(bad).is_err(), "{bad}");
         }
     }

@@ -24,7 +24,10 @@ impl PageId {
     /// [`PageIdError`] naming the rule that was broken.
     pub fn parse(raw: &str) -> Result<Self, PageIdError> {
         if raw.is_empty() {
-            return Err(PageIdError { given: raw.to_owned(), reason: "is empty" });
+            return Err(PageIdError {
+                given: raw.to_owned(),
+                reason: "is empty",
+            });
         }
         Ok(Self(raw.to_owned()))
     }

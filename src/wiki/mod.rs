@@ -2,17 +2,17 @@
 //! did to the tree, rebuilding and restoring. It joins `store` and `tree`, which know nothing of
 //! each other. Reports are the shapes that the doors print.
 
+mod export;
+mod find;
+mod history;
+mod import;
+mod pages;
+mod reindex;
+mod restore;
 mod root;
 mod sources;
 mod status;
-mod pages;
-mod history;
-mod find;
-mod reindex;
-mod restore;
 mod verify;
-mod import;
-mod export;
 
 pub use export::ExportReport;
 pub use find::{SearchHit, SearchReport, SearchRequest};

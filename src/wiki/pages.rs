@@ -146,7 +146,12 @@ impl Wiki {
     ///
     /// # Errors
     /// `PAGE_NOT_FOUND`, `INVALID_PAGE` naming the cause when the file is no page.
-    pub fn read_page(&self, ctx: &Context, id: &PageId, at: Option<&str>) -> Result<ReadPageReport> {
+    pub fn read_page(
+        &self,
+        ctx: &Context,
+        id: &PageId,
+        at: Option<&str>,
+    ) -> Result<ReadPageReport> {
         let _ = (ctx, id, at);
         unimplemented!()
     }

@@ -32,7 +32,10 @@ pub struct Wiki {
 impl Wiki {
     /// The wiki at `root`.
     pub fn new(root: impl Into<PathBuf>, config: Config) -> Self {
-        Self { root: root.into(), config }
+        Self {
+            root: root.into(),
+            config,
+        }
     }
 
     /// The root directory as given.

@@ -1,0 +1,7 @@
+//! Records of sources, pure: `metadata.json` and `events.jsonl` as text.
+
+mod events;
+mod metadata;
+
+pub use events::{EventKind, SourceEvent, parse_events};
+pub use metadata::{Metadata, MetadataFault, is_blank, parse_metadata};

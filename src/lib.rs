@@ -8,6 +8,7 @@ pub mod context;
 pub mod error;
 pub mod id;
 pub mod limits;
+pub mod page;
 pub mod search;
 pub mod source;
 pub mod wiki;

@@ -1,1 +1,9 @@
+//! All integration tests, one binary: a module for each feature or family of vectors.
+#![allow(missing_docs, unreachable_pub, reason = "test code")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests arrange files themselves, behind the back of `tree`"
+)]
 
+mod vectors;
+mod vectors_page;

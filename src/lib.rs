@@ -3,11 +3,17 @@
 //! A wiki is a directory of immutable sources, named by the SHA-256 of their bytes, and of pages
 //! that may only cite sources that exist. See ARCHITECTURE.md for the map of the modules.
 
+#[cfg(not(unix))]
+compile_error!(
+    "llmwiki does not support Windows yet: its file layer needs openat, flock and atomic exchange"
+);
+
 pub mod config;
 pub mod context;
 pub mod error;
 pub mod id;
 pub mod limits;
+pub mod tree;
 pub mod page;
 pub mod search;
 pub mod source;

@@ -1,5 +1,8 @@
 //! Search, pure: analysis of text, BM25, posting blocks.
 
+pub mod lengths;
+pub mod postings;
+
 /// How text becomes terms; one a wiki.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Analysis {

@@ -1,0 +1,453 @@
+//! Writing: a [`Batch`] is one write transaction, done whole by [`Batch::commit`] or not at all.
+//!
+//! A batch also reads, and sees its own changes. It keeps the counts of `meta` and both directions
+//! of `titles`, `links` and `citations` in step by itself.
+
+use std::collections::BTreeSet;
+use std::ops::Deref;
+
+use super::codec::{self, Record};
+use super::error::{StoreError, guard};
+use super::schema::{Meta, SCHEMA_KEY, STATE_KEY, SchemaRow, StateRow};
+use super::snapshot::{OpenWrite, Txn, View};
+use super::tables::bytes_table;
+use super::tables::citations::{self, CitationIndex, CitationsRecord};
+use super::tables::intents::IntentRecord;
+use super::tables::links::{self, LinkIndex, LinksRecord};
+use super::tables::pages::PageRecord;
+use super::tables::revisions::{self, RevisionIndex, RevisionRecord};
+use super::tables::sections::SectionRecord;
+use super::tables::skipped::SkippedRecord;
+use super::tables::source_events::{self, SourceEvent};
+use super::tables::sources::SourceRecord;
+use super::tables::stamps::StampRecord;
+use super::tables::titles::{self, NameIndex, NamesRecord};
+use crate::id::{PageId, SourceId};
+
+/// One write transaction. Dereferences to [`View`] for reading; dropping it aborts.
+#[derive(Debug)]
+pub struct Batch {
+    view: View,
+    committed_meta: Meta,
+    index_changed: bool,
+}
+
+impl Deref for Batch {
+    type Target = View;
+
+    fn deref(&self) -> &View {
+        &self.view
+    }
+}
+
+impl Batch {
+    /// A batch on a transaction whose store has this state; `committed` is what `meta` holds.
+    pub(crate) fn new(txn: OpenWrite, meta: Meta) -> Self {
+        let committed_meta = meta.clone();
+        Self { view: View::new(Txn::Write(txn), meta), committed_meta, index_changed: false }
+    }
+
+    /// What the store will say about itself.
+    pub fn meta_mut(&mut self) -> &mut Meta {
+        &mut self.view.meta
+    }
+
+    /// Says that this batch changes what a search can find: the epoch grows with the commit.
+    /// Changes of pages and sections say so by themselves.
+    pub fn touch_index(&mut self) {
+        self.index_changed = true;
+    }
+
+    /// Makes everything durable: when this returns, it survives a crash.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing of the batch is kept, unless the error is `Io`, `Full` or
+    /// `Closed`, after which the store must be opened again to see which of both happened.
+    pub fn commit(mut self) -> Result<Meta, StoreError> {
+        if self.index_changed {
+            self.view.meta.epoch += 1;
+        }
+        if self.view.meta != self.committed_meta {
+            let state = self.view.meta.state();
+            self.put::<StateRow>(STATE_KEY, &state)?;
+            if self.view.meta.schema_version != self.committed_meta.schema_version {
+                let version = self.view.meta.schema_version;
+                self.put(SCHEMA_KEY, &SchemaRow { version })?;
+            }
+        }
+        let txn = self.view.take_write()?;
+        guard(|| Ok(txn.commit()?))?;
+        Ok(self.view.meta.clone())
+    }
+
+    pub(crate) fn put<R: Record>(&mut self, key: &[u8], record: &R) -> Result<(), StoreError> {
+        let value = codec::encode(key, record)?;
+        guard(|| {
+            let mut rows = self.view.rows_mut(bytes_table(R::TABLE))?;
+            rows.insert(key, value.as_slice())?;
+            Ok(())
+        })
+    }
+
+    /// Puts a record and answers whether the key is new.
+    fn put_new<R: Record>(&mut self, key: &[u8], record: &R) -> Result<bool, StoreError> {
+        let value = codec::encode(key, record)?;
+        guard(|| {
+            let mut rows = self.view.rows_mut(bytes_table(R::TABLE))?;
+            let old = rows.insert(key, value.as_slice())?;
+            Ok(old.is_none())
+        })
+    }
+
+    /// Removes a row and answers whether there was one. Never decodes it, so that a damaged row
+    /// can be removed.
+    pub(crate) fn delete(&mut self, table: &'static str, key: &[u8]) -> Result<bool, StoreError> {
+        guard(|| {
+            let mut rows = self.view.rows_mut(bytes_table(table))?;
+            let old = rows.remove(key)?;
+            Ok(old.is_some())
+        })
+    }
+
+    /// Puts or removes a record that has index entries, changing only the entries that differ.
+    fn put_indexed<R: Record, I: Record>(
+        &mut self,
+        row_key: &[u8],
+        record: Option<&R>,
+        entries: impl Fn(&R) -> Vec<Vec<u8>>,
+        entry: &I,
+    ) -> Result<(), StoreError> {
+        let old = self.view.get::<R>(row_key)?;
+        let value = record.map(|record| codec::encode(row_key, record)).transpose()?;
+        let before: BTreeSet<_> = old.as_ref().map(&entries).unwrap_or_default().into_iter().collect();
+        let after: BTreeSet<_> = record.map(&entries).unwrap_or_default().into_iter().collect();
+        guard(|| {
+            let mut rows = self.view.rows_mut(bytes_table(R::TABLE))?;
+            for gone in before.difference(&after) {
+                rows.remove(gone.as_slice())?;
+            }
+            for new in after.difference(&before) {
+                rows.insert(new.as_slice(), codec::encode(new, entry)?.as_slice())?;
+            }
+            match &value {
+                Some(value) => drop(rows.insert(row_key, value.as_slice())?),
+                None => drop(rows.remove(row_key)?),
+            }
+            Ok(())
+        })
+    }
+
+    // ---- pages ----
+
+    /// Puts the present state of a page. Its names, links, citations, sections and revision are
+    /// put apart.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_page(&mut self, id: &PageId, page: &PageRecord) -> Result<(), StoreError> {
+        self.index_changed = true;
+        if self.put_new(id.as_str().as_bytes(), page)? {
+            self.view.meta.page_count += 1;
+        }
+        Ok(())
+    }
+
+    /// Removes a page with its names, links and citations; its history stays. Answers whether
+    /// there was one. Its sections are removed apart.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn remove_page(&mut self, id: &PageId) -> Result<bool, StoreError> {
+        self.index_changed = true;
+        self.put_names(id, None)?;
+        self.put_links(id, None)?;
+        self.put_citations(id, None)?;
+        let was = self.delete(PageRecord::TABLE, id.as_str().as_bytes())?;
+        if was {
+            self.view.meta.page_count = self.view.meta.page_count.saturating_sub(1);
+        }
+        Ok(was)
+    }
+
+    /// Puts (or with `None` removes) the folded names of a page.
+    ///
+    /// # Errors
+    /// [`StoreError`]; `Misuse` for a name with a NUL.
+    pub fn put_names(&mut self, id: &PageId, names: Option<&NamesRecord>) -> Result<(), StoreError> {
+        if let Some(names) = names {
+            no_nul([names.title.as_str(), &names.base_name, &names.id])?;
+        }
+        let page = id.as_str();
+        let entries = |names: &NamesRecord| titles::index_keys(page, names);
+        self.put_indexed(&titles::row_key(page), names, entries, &NameIndex)
+    }
+
+    /// Puts (or with `None` removes) the links of a page.
+    ///
+    /// # Errors
+    /// [`StoreError`]; `Misuse` for a needle with a NUL.
+    pub fn put_links(&mut self, id: &PageId, links: Option<&LinksRecord>) -> Result<(), StoreError> {
+        if let Some(links) = links {
+            no_nul(links.needles.iter().map(String::as_str))?;
+        }
+        let page = id.as_str();
+        let entries = |links: &LinksRecord| links::index_keys(page, links);
+        self.put_indexed(&links::row_key(page), links, entries, &LinkIndex)
+    }
+
+    /// Puts (or with `None` removes) what a page cites.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_citations(
+        &mut self,
+        id: &PageId,
+        cited: Option<&CitationsRecord>,
+    ) -> Result<(), StoreError> {
+        let page = id.as_str();
+        let entries = |cited: &CitationsRecord| citations::index_keys(page, cited);
+        self.put_indexed(&citations::row_key(page), cited, entries, &CitationIndex)
+    }
+
+    // ---- sources ----
+
+    /// Puts what is known about a source. Its bytes are put with [`Batch::put_blob`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_source(&mut self, id: SourceId, source: &SourceRecord) -> Result<(), StoreError> {
+        if self.put_new(id.as_bytes(), source)? {
+            self.view.meta.source_count += 1;
+        }
+        Ok(())
+    }
+
+    /// Removes a source and its events; its bytes are removed apart. Answers whether there was one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn remove_source(&mut self, id: SourceId) -> Result<bool, StoreError> {
+        self.delete_prefix(SourceEvent::TABLE, id.as_bytes())?;
+        let was = self.delete(SourceRecord::TABLE, id.as_bytes())?;
+        if was {
+            self.view.meta.source_count = self.view.meta.source_count.saturating_sub(1);
+        }
+        Ok(was)
+    }
+
+    /// Adds an event of a source. Answers whether it is new; the same event twice is once.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_source_event(
+        &mut self,
+        source: SourceId,
+        event: &SourceEvent,
+    ) -> Result<bool, StoreError> {
+        self.put_new(&source_events::row_key(source, event.identity(source)), event)
+    }
+
+    // ---- history ----
+
+    /// Adds a revision and answers its number, one more than the last.
+    ///
+    /// # Errors
+    /// [`StoreError`]; `Misuse` for a page id with a NUL.
+    pub fn add_revision(&mut self, revision: &RevisionRecord) -> Result<u64, StoreError> {
+        let seq = self.view.meta.next_revision;
+        self.put_revision_at(seq, revision)?;
+        self.view.meta.next_revision = seq.checked_add(1).ok_or(StoreError::TooLarge {
+            what: "the number of revisions",
+            limit: u64::MAX,
+        })?;
+        Ok(seq)
+    }
+
+    /// Puts a revision under a number that it had before (salvage).
+    pub(crate) fn put_revision_at(
+        &mut self,
+        seq: u64,
+        revision: &RevisionRecord,
+    ) -> Result<(), StoreError> {
+        no_nul([revision.page.as_str()])?;
+        let row_key = revisions::row_key(seq);
+        let index_key = revisions::index_key(&revision.page, seq);
+        let row = codec::encode(&row_key, revision)?;
+        let entry = codec::encode(&index_key, &RevisionIndex)?;
+        guard(|| {
+            let mut rows = self.view.rows_mut(bytes_table(RevisionRecord::TABLE))?;
+            rows.insert(row_key.as_slice(), row.as_slice())?;
+            rows.insert(index_key.as_slice(), entry.as_slice())?;
+            Ok(())
+        })
+    }
+
+    // ---- the tree ----
+
+    /// Promises a change of the tree.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_intent(&mut self, path: &[u8], intent: &IntentRecord) -> Result<(), StoreError> {
+        self.put(path, intent)
+    }
+
+    /// Forgets a promise that was kept or has become void.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn remove_intent(&mut self, path: &[u8]) -> Result<bool, StoreError> {
+        self.delete(IntentRecord::TABLE, path)
+    }
+
+    /// Says how a file looked when it was read or written.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_stamp(&mut self, path: &[u8], stamp: &StampRecord) -> Result<(), StoreError> {
+        self.put(path, stamp)
+    }
+
+    /// Forgets how a file looked.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn remove_stamp(&mut self, path: &[u8]) -> Result<bool, StoreError> {
+        self.delete(StampRecord::TABLE, path)
+    }
+
+    /// Says that a file is kept out, and why.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_skipped(&mut self, path: &[u8], why: &SkippedRecord) -> Result<(), StoreError> {
+        self.put(path, why)
+    }
+
+    /// Says that a file is no longer kept out.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn remove_skipped(&mut self, path: &[u8]) -> Result<bool, StoreError> {
+        self.delete(SkippedRecord::TABLE, path)
+    }
+
+    // ---- sections ----
+
+    /// A section id that was never used.
+    ///
+    /// # Errors
+    /// `TooLarge` after 2^32 - 1 sections; a rebuild numbers them anew.
+    pub fn new_section_id(&mut self) -> Result<u32, StoreError> {
+        let id = self.view.meta.next_section;
+        self.view.meta.next_section = id.checked_add(1).ok_or(StoreError::TooLarge {
+            what: "the number of sections ever made",
+            limit: u64::from(u32::MAX),
+        })?;
+        Ok(id)
+    }
+
+    /// Puts sections, and keeps count and total length in step. Cheapest with all sections of a
+    /// page in one call.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_sections<'a>(
+        &mut self,
+        sections: impl IntoIterator<Item = (u32, &'a SectionRecord)>,
+    ) -> Result<(), StoreError> {
+        let (mut count, mut length) = (self.view.meta.section_count, self.view.meta.total_length);
+        guard(|| {
+            let mut rows = self.view.rows_mut(bytes_table(SectionRecord::TABLE))?;
+            for (id, section) in sections {
+                let key = id.to_be_bytes();
+                let value = codec::encode(&key, section)?;
+                let old = rows.insert(key.as_slice(), value.as_slice())?;
+                match old {
+                    Some(old) => {
+                        let old = codec::decode::<SectionRecord>(&key, old.value())?;
+                        length = length.saturating_sub(u64::from(old.length));
+                    }
+                    None => count += 1,
+                }
+                length += u64::from(section.length);
+            }
+            Ok(())
+        })?;
+        self.index_changed = true;
+        self.view.meta.section_count = count;
+        self.view.meta.total_length = length;
+        Ok(())
+    }
+
+    /// Removes sections, and keeps count and total length in step.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn remove_sections(&mut self, ids: &[u32]) -> Result<(), StoreError> {
+        let (mut count, mut length) = (self.view.meta.section_count, self.view.meta.total_length);
+        guard(|| {
+            let mut rows = self.view.rows_mut(bytes_table(SectionRecord::TABLE))?;
+            for id in ids {
+                let key = id.to_be_bytes();
+                if let Some(old) = rows.remove(key.as_slice())? {
+                    let old = codec::decode::<SectionRecord>(&key, old.value())?;
+                    count = count.saturating_sub(1);
+                    length = length.saturating_sub(u64::from(old.length));
+                }
+            }
+            Ok(())
+        })?;
+        self.index_changed = true;
+        self.view.meta.section_count = count;
+        self.view.meta.total_length = length;
+        Ok(())
+    }
+
+    // ---- whole tables ----
+
+    /// Removes every row whose key begins with `prefix`.
+    fn delete_prefix(&mut self, table: &'static str, prefix: &[u8]) -> Result<(), StoreError> {
+        guard(|| {
+            let mut rows = self.view.rows_mut(bytes_table(table))?;
+            let keys = rows
+                .range::<&[u8]>(prefix..)?
+                .map(|row| row.map(|(key, _)| key.value().to_vec()))
+                .take_while(|key| key.as_ref().map_or(true, |key| key.starts_with(prefix)))
+                .collect::<Result<Vec<_>, _>>()?;
+            for key in keys {
+                rows.remove(key.as_slice())?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Drops the derived tables that this module keeps (sections, titles, links, citations); the
+    /// posting tables are dropped by `index::clear`. Section ids are not used again.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn clear_derived(&mut self) -> Result<(), StoreError> {
+        let txn = self.view.write_txn()?;
+        guard(|| {
+            for &(name, nature) in super::schema::TABLES {
+                if nature == super::schema::Nature::Derived {
+                    txn.delete_table(bytes_table(name))?;
+                    drop(txn.open_table(bytes_table(name))?);
+                }
+            }
+            Ok(())
+        })?;
+        self.index_changed = true;
+        self.view.meta.section_count = 0;
+        self.view.meta.total_length = 0;
+        Ok(())
+    }
+}
+
+fn no_nul<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<(), StoreError> {
+    match texts.into_iter().find(|text| text.contains('\0')) {
+        Some(text) => Err(StoreError::Misuse { what: format!("a NUL in the key {text:?}") }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,42 @@
+//! The store: one redb file with everything the engine knows. The only module that names redb.
+//!
+//! [`Store`] opens the file and begins transactions; [`Snapshot`] reads one state of it, [`Batch`]
+//! makes the next one, and both are a [`View`]. Rows are typed records, sealed by `codec` with a
+//! checksum that is verified on every read; `tables/` holds one file for each table. What the rows
+//! mean together is the business of `wiki`.
+//!
+//! Invariants: a commit is done or not done; a damaged file is an error and never a panic; a newer
+//! schema is never written to; iteration order is the byte order of keys.
+
+mod error;
+
+mod backend;
+mod codec;
+mod schema;
+mod tables;
+
+mod batch;
+mod blobs;
+mod migrate;
+mod open;
+mod snapshot;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use backend::{BackendFaults, BackendOp};
+pub use batch::Batch;
+pub use error::{StoreError, guard, in_guard};
+pub use open::{Access, Concurrency, FileIdentity, Locator, Opened, Store, StoreOptions};
+pub use schema::{Meta, Nature, SCHEMA_VERSION};
+pub use snapshot::{Snapshot, View};
+pub use tables::citations::{CitationsRecord, ClaimRecord};
+pub use tables::intents::{IntentOp, IntentRecord};
+pub use tables::links::{LinkRecord, LinksRecord};
+pub use tables::pages::PageRecord;
+pub use tables::revisions::{How, RevisionRecord};
+pub use tables::sections::SectionRecord;
+pub use tables::skipped::SkippedRecord;
+pub use tables::source_events::{SourceEvent, SourceEventKind};
+pub use tables::sources::SourceRecord;
+pub use tables::stamps::StampRecord;
+pub use tables::titles::{NameKind, NamesRecord};

@@ -51,11 +51,16 @@ impl StoreFile {
         file: File,
         faults: Option<Arc<dyn BackendFaults>>,
     ) -> Result<Self, StoreError> {
-        Ok(Self { inner: FileBackend::new(file)?, faults })
+        Ok(Self {
+            inner: FileBackend::new(file)?,
+            faults,
+        })
     }
 
     fn ask(&self, op: BackendOp) -> io::Result<()> {
-        self.faults.as_ref().map_or(Ok(()), |faults| faults.before(op))
+        self.faults
+            .as_ref()
+            .map_or(Ok(()), |faults| faults.before(op))
     }
 }
 
@@ -139,8 +144,15 @@ impl std::fmt::Debug for Overlay {
 impl Overlay {
     pub(crate) fn new(base: File) -> io::Result<Self> {
         let base_len = base.metadata()?.len();
-        let state = Mutex::new(OverlayState { len: base_len, blocks: BTreeMap::new() });
-        Ok(Self { base, base_len, state })
+        let state = Mutex::new(OverlayState {
+            len: base_len,
+            blocks: BTreeMap::new(),
+        });
+        Ok(Self {
+            base,
+            base_len,
+            state,
+        })
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, OverlayState> {
@@ -212,7 +224,9 @@ impl StorageBackend for Overlay {
             let first_gone = len.div_ceil(BLOCK);
             state.blocks.split_off(&first_gone);
             for block in first_gone..state.len.div_ceil(BLOCK).min(self.base_len.div_ceil(BLOCK)) {
-                state.blocks.insert(block, vec![0; to_usize(BLOCK)?].into_boxed_slice());
+                state
+                    .blocks
+                    .insert(block, vec![0; to_usize(BLOCK)?].into_boxed_slice());
             }
             if len % BLOCK != 0 {
                 let block = len / BLOCK;

@@ -44,7 +44,11 @@ impl Batch {
     /// A batch on a transaction whose store has this state; `committed` is what `meta` holds.
     pub(crate) fn new(txn: OpenWrite, meta: Meta) -> Self {
         let committed_meta = meta.clone();
-        Self { view: View::new(Txn::Write(txn), meta), committed_meta, index_changed: false }
+        Self {
+            view: View::new(Txn::Write(txn), meta),
+            committed_meta,
+            index_changed: false,
+        }
     }
 
     /// What the store will say about itself.
@@ -118,9 +122,20 @@ impl Batch {
         entry: &I,
     ) -> Result<(), StoreError> {
         let old = self.view.get::<R>(row_key)?;
-        let value = record.map(|record| codec::encode(row_key, record)).transpose()?;
-        let before: BTreeSet<_> = old.as_ref().map(&entries).unwrap_or_default().into_iter().collect();
-        let after: BTreeSet<_> = record.map(&entries).unwrap_or_default().into_iter().collect();
+        let value = record
+            .map(|record| codec::encode(row_key, record))
+            .transpose()?;
+        let before: BTreeSet<_> = old
+            .as_ref()
+            .map(&entries)
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
+        let after: BTreeSet<_> = record
+            .map(&entries)
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
         guard(|| {
             let mut rows = self.view.rows_mut(bytes_table(R::TABLE))?;
             for gone in before.difference(&after) {
@@ -173,7 +188,11 @@ impl Batch {
     ///
     /// # Errors
     /// [`StoreError`]; `Misuse` for a name with a NUL.
-    pub fn put_names(&mut self, id: &PageId, names: Option<&NamesRecord>) -> Result<(), StoreError> {
+    pub fn put_names(
+        &mut self,
+        id: &PageId,
+        names: Option<&NamesRecord>,
+    ) -> Result<(), StoreError> {
         if let Some(names) = names {
             no_nul([names.title.as_str(), &names.base_name, &names.id])?;
         }
@@ -186,7 +205,11 @@ impl Batch {
     ///
     /// # Errors
     /// [`StoreError`]; `Misuse` for a needle with a NUL.
-    pub fn put_links(&mut self, id: &PageId, links: Option<&LinksRecord>) -> Result<(), StoreError> {
+    pub fn put_links(
+        &mut self,
+        id: &PageId,
+        links: Option<&LinksRecord>,
+    ) -> Result<(), StoreError> {
         if let Some(links) = links {
             no_nul(links.needles.iter().map(String::as_str))?;
         }
@@ -244,7 +267,10 @@ impl Batch {
         source: SourceId,
         event: &SourceEvent,
     ) -> Result<bool, StoreError> {
-        self.put_new(&source_events::row_key(source, event.identity(source)), event)
+        self.put_new(
+            &source_events::row_key(source, event.identity(source)),
+            event,
+        )
     }
 
     // ---- history ----
@@ -447,7 +473,9 @@ impl Batch {
 
 fn no_nul<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<(), StoreError> {
     match texts.into_iter().find(|text| text.contains('\0')) {
-        Some(text) => Err(StoreError::Misuse { what: format!("a NUL in the key {text:?}") }),
+        Some(text) => Err(StoreError::Misuse {
+            what: format!("a NUL in the key {text:?}"),
+        }),
         None => Ok(()),
     }
 }

@@ -29,9 +29,15 @@ fn store_form(content: &[u8]) -> Stored {
         && let Ok(bytes) = zstd::bulk::compress(content, ZSTD_LEVEL)
         && bytes.len() <= content.len() / 8 * 7
     {
-        return Stored { method: Method::Zstd, bytes };
+        return Stored {
+            method: Method::Zstd,
+            bytes,
+        };
     }
-    Stored { method: Method::Raw, bytes: content.to_vec() }
+    Stored {
+        method: Method::Raw,
+        bytes: content.to_vec(),
+    }
 }
 
 /// The content behind stored bytes, or why there is none.
@@ -42,7 +48,11 @@ fn content_form(method: Method, stored: Vec<u8>, content_bytes: u64) -> Result<V
             // Grows as it is read, so a length that lies claims no memory.
             let mut content = Vec::new();
             zstd::stream::read::Decoder::new(stored.as_slice())
-                .and_then(|decoder| decoder.take(content_bytes.saturating_add(1)).read_to_end(&mut content))
+                .and_then(|decoder| {
+                    decoder
+                        .take(content_bytes.saturating_add(1))
+                        .read_to_end(&mut content)
+                })
                 .map_err(|error| format!("cannot be unpacked ({error})"))?;
             content
         }
@@ -107,7 +117,9 @@ impl View {
         let prefix = hash.as_bytes();
         let end = after_prefix(prefix);
         let assembly = self.with_bytes(BLOBS, |rows| {
-            let to = end.as_deref().map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
+            let to = end
+                .as_deref()
+                .map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
             let mut assembly = None::<Assembly>;
             for row in rows.range(std::ops::Bound::Included(prefix), to)? {
                 let (key, value) = row?;
@@ -123,9 +135,10 @@ impl View {
             Ok(assembly)
         })?;
         match assembly.flatten() {
-            Some(assembly) => {
-                assembly.finish(*hash).map(Some).map_err(|what| blob_damaged(*hash, &what))
-            }
+            Some(assembly) => assembly
+                .finish(*hash)
+                .map(Some)
+                .map_err(|what| blob_damaged(*hash, &what)),
             None => Ok(None),
         }
     }
@@ -189,8 +202,10 @@ impl Batch {
             Err(error) => return Err(error),
         }
         let stored = store_form(content);
-        let too_large =
-            || StoreError::TooLarge { what: "content", limit: u64::from(u32::MAX) * 65_000 };
+        let too_large = || StoreError::TooLarge {
+            what: "content",
+            limit: u64::from(u32::MAX) * 65_000,
+        };
         let parts = u32::try_from(stored.bytes.len().div_ceil(MAX_CHUNK_BYTES).max(1))
             .map_err(|_| too_large())?;
         super::error::guard(|| {

@@ -42,9 +42,7 @@ fn configuration() -> bincode::config::Configuration<
 /// Checksum of a row. The three parts are hashed alone and rotated apart, so that no byte can
 /// move from one to another unnoticed.
 fn checksum(table: &str, key: &[u8], body: &[u8]) -> u64 {
-    xxh3_64(body)
-        ^ xxh3_64(key).rotate_left(17)
-        ^ xxh3_64(table.as_bytes()).rotate_left(41)
+    xxh3_64(body) ^ xxh3_64(key).rotate_left(17) ^ xxh3_64(table.as_bytes()).rotate_left(41)
 }
 
 /// Wraps a payload made elsewhere (posting rows, blob parts) in version byte and checksum.
@@ -94,10 +92,12 @@ fn row_damaged(table: &str, key: &[u8], what: &str) -> StoreError {
 /// # Errors
 /// `TooLarge` above [`MAX_RECORD_BYTES`].
 pub(crate) fn encode<R: Record>(key: &[u8], record: &R) -> Result<Vec<u8>, StoreError> {
-    let too_large = || StoreError::TooLarge { what: R::TABLE, limit: MAX_RECORD_BYTES as u64 };
+    let too_large = || StoreError::TooLarge {
+        what: R::TABLE,
+        limit: MAX_RECORD_BYTES as u64,
+    };
     let mut bytes = vec![R::VERSION];
-    bincode::encode_into_std_write(record, &mut bytes, configuration())
-        .map_err(|_| too_large())?;
+    bincode::encode_into_std_write(record, &mut bytes, configuration()).map_err(|_| too_large())?;
     if bytes.len() > MAX_RECORD_BYTES {
         return Err(too_large());
     }
@@ -113,7 +113,11 @@ pub(crate) fn decode<R: Record>(key: &[u8], bytes: &[u8]) -> Result<R, StoreErro
     match bincode::decode_from_slice::<R, _>(payload, configuration()) {
         Ok((record, used)) if used == payload.len() => Ok(record),
         Ok(_) => Err(row_damaged(R::TABLE, key, "has trailing bytes")),
-        Err(error) => Err(row_damaged(R::TABLE, key, &format!("cannot be decoded ({error})"))),
+        Err(error) => Err(row_damaged(
+            R::TABLE,
+            key,
+            &format!("cannot be decoded ({error})"),
+        )),
     }
 }
 
@@ -170,7 +174,11 @@ mod tests {
     }
 
     fn sample() -> Sample {
-        Sample { name: "n".to_owned(), ids: vec![1, 300], hash: Some(ContentHash::of(b"x")) }
+        Sample {
+            name: "n".to_owned(),
+            ids: vec![1, 300],
+            hash: Some(ContentHash::of(b"x")),
+        }
     }
 
     #[test]
@@ -188,11 +196,17 @@ mod tests {
             for bit in 0..8 {
                 let mut changed = bytes.clone();
                 changed[at] ^= 1 << bit;
-                assert!(decode::<Sample>(b"k", &changed).is_err(), "byte {at}, bit {bit}");
+                assert!(
+                    decode::<Sample>(b"k", &changed).is_err(),
+                    "byte {at}, bit {bit}"
+                );
             }
         }
         for length in 0..bytes.len() {
-            assert!(decode::<Sample>(b"k", &bytes[..length]).is_err(), "length {length}");
+            assert!(
+                decode::<Sample>(b"k", &bytes[..length]).is_err(),
+                "length {length}"
+            );
         }
     }
 
@@ -218,8 +232,11 @@ mod tests {
 
     #[test]
     fn the_layout_of_schema_1_is_frozen() {
-        let hex: String =
-            encode(b"k", &sample()).unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex: String = encode(b"k", &sample())
+            .unwrap()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         assert!(hex.starts_with("01016e0201fb2c0101"), "{hex}");
         assert!(hex.ends_with("2258717921a4881489de3dfe1d52262"), "{hex}");
     }

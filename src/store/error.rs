@@ -9,6 +9,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Error, ErrorCode};
+use crate::tree::TreeError;
 
 /// Why the store could not do something. In each case nothing was committed.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +84,9 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
+    /// The file layer failed: the path is not safe, or cannot be reached.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
     /// The store was used in a way that its interface forbids: a defect of this program.
     #[error("the store was misused: {what}")]
     Misuse {
@@ -118,7 +122,9 @@ impl From<io::Error> for StoreError {
             // mean that the file is not what was written.
             Kind::UnexpectedEof => Self::damaged("the file ends too early"),
             Kind::InvalidData => Self::damaged(source.to_string()),
-            Kind::WouldBlock => Self::Busy { why: source.to_string() },
+            Kind::WouldBlock => Self::Busy {
+                why: source.to_string(),
+            },
             _ => Self::Io { source },
         }
     }
@@ -129,13 +135,16 @@ impl From<redb::StorageError> for StoreError {
         use redb::StorageError as E;
         match error {
             E::Corrupted(what) => Self::Damaged { what },
-            E::ValueTooLarge(length) => {
-                Self::TooLarge { what: "a value", limit: u64::try_from(length).unwrap_or(u64::MAX) }
-            }
+            E::ValueTooLarge(length) => Self::TooLarge {
+                what: "a value",
+                limit: u64::try_from(length).unwrap_or(u64::MAX),
+            },
             E::Io(source) => source.into(),
             E::Unsupported => Self::NoLocks,
             E::PreviousIo | E::DatabaseClosed | E::LockPoisoned(_) => Self::Closed,
-            other => Self::Io { source: io::Error::other(other.to_string()) },
+            other => Self::Io {
+                source: io::Error::other(other.to_string()),
+            },
         }
     }
 }
@@ -145,9 +154,13 @@ impl From<redb::TableError> for StoreError {
         use redb::TableError as E;
         match error {
             E::Storage(storage) => storage.into(),
-            already @ E::TableAlreadyOpen(..) => Self::Misuse { what: already.to_string() },
+            already @ E::TableAlreadyOpen(..) => Self::Misuse {
+                what: already.to_string(),
+            },
             // The remaining variants say that a table has another shape than its schema gives it.
-            other => Self::Damaged { what: other.to_string() },
+            other => Self::Damaged {
+                what: other.to_string(),
+            },
         }
     }
 }
@@ -156,10 +169,12 @@ impl From<redb::TransactionError> for StoreError {
     fn from(error: redb::TransactionError) -> Self {
         match error {
             redb::TransactionError::Storage(storage) => storage.into(),
-            redb::TransactionError::WouldBlock => {
-                Self::Busy { why: "another write is in progress".to_owned() }
-            }
-            other => Self::Misuse { what: other.to_string() },
+            redb::TransactionError::WouldBlock => Self::Busy {
+                why: "another write is in progress".to_owned(),
+            },
+            other => Self::Misuse {
+                what: other.to_string(),
+            },
         }
     }
 }
@@ -180,44 +195,60 @@ impl From<redb::DatabaseError> for StoreError {
         match error {
             E::Storage(storage) => storage.into(),
             E::RepairAborted => Self::NeedsRepair,
-            busy @ (E::DatabaseAlreadyOpen | E::LockProtocolMismatch) => {
-                Self::Busy { why: busy.to_string() }
-            }
-            E::UpgradeRequired(version) => {
-                Self::damaged(format!("file format {version} of the database is not known"))
-            }
-            other => Self::Misuse { what: other.to_string() },
+            busy @ (E::DatabaseAlreadyOpen | E::LockProtocolMismatch) => Self::Busy {
+                why: busy.to_string(),
+            },
+            E::UpgradeRequired(version) => Self::damaged(format!(
+                "file format {version} of the database is not known"
+            )),
+            other => Self::Misuse {
+                what: other.to_string(),
+            },
         }
     }
 }
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
+        let error = match error {
+            StoreError::Tree(tree) => return tree.into(),
+            other => other,
+        };
         let (code, hint) = match &error {
             StoreError::Damaged { .. } => (
                 ErrorCode::IndexCorrupt,
-                Some("`llmwiki reindex` rebuilds the store from the tree and keeps what history it can"),
+                Some(
+                    "`llmwiki reindex` rebuilds the store from the tree and keeps what history it can",
+                ),
             ),
-            StoreError::TooNew { .. } => {
-                (ErrorCode::StoreTooNew, Some("use the newer llmwiki that wrote this wiki"))
-            }
-            StoreError::TooOld { .. } => {
-                (ErrorCode::IndexCorrupt, Some("`llmwiki reindex` brings the store up to date"))
-            }
+            StoreError::TooNew { .. } => (
+                ErrorCode::StoreTooNew,
+                Some("use the newer llmwiki that wrote this wiki"),
+            ),
+            StoreError::TooOld { .. } => (
+                ErrorCode::IndexCorrupt,
+                Some("`llmwiki reindex` brings the store up to date"),
+            ),
             StoreError::Busy { .. } => (ErrorCode::StoreBusy, Some("try again when it is done")),
             StoreError::NeedsRepair | StoreError::Moved | StoreError::Closed => {
                 (ErrorCode::StoreBusy, Some("try again"))
             }
-            StoreError::Full { .. } => (ErrorCode::StoreFull, Some("free some space, then try again")),
+            StoreError::Full { .. } => (
+                ErrorCode::StoreFull,
+                Some("free some space, then try again"),
+            ),
             StoreError::TooLarge { .. } => (ErrorCode::LimitExceeded, None),
             StoreError::NoLocks => (
                 ErrorCode::UnsafeFilesystem,
                 Some("set LLMWIKI_STORE_MODE=exclusive, or keep the wiki on a local disk"),
             ),
-            StoreError::Denied { .. } => {
-                (ErrorCode::UnsafeFilesystem, Some("check the owner and mode of .store"))
+            StoreError::Denied { .. } => (
+                ErrorCode::UnsafeFilesystem,
+                Some("check the owner and mode of .store"),
+            ),
+            StoreError::Io { .. } | StoreError::Misuse { .. } | StoreError::Tree(_) => {
+                (ErrorCode::UnsafeFilesystem, None)
             }
-            StoreError::Io { .. } | StoreError::Misuse { .. } => (ErrorCode::UnsafeFilesystem, None),
         };
         // Callers print one line; the system's own words belong on it.
         let message = match std::error::Error::source(&error) {
@@ -274,7 +305,9 @@ pub fn guard<T>(work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, Store
             .map(|text| (*text).to_owned())
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "panic without a message".to_owned());
-        Err(StoreError::damaged(format!("the database cannot make sense of its file ({said})")))
+        Err(StoreError::damaged(format!(
+            "the database cannot make sense of its file ({said})"
+        )))
     })
 }
 

@@ -26,7 +26,7 @@ pub(crate) mod testing;
 pub use backend::{BackendFaults, BackendOp};
 pub use batch::Batch;
 pub use error::{StoreError, guard, in_guard};
-pub use open::{Access, Concurrency, FileIdentity, Locator, Opened, Store, StoreOptions};
+pub use open::{Access, Concurrency, Opened, Store, StoreOptions};
 pub use schema::{Meta, Nature, SCHEMA_VERSION};
 pub use snapshot::{Snapshot, View};
 pub use tables::citations::{CitationsRecord, ClaimRecord};

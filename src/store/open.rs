@@ -10,8 +10,6 @@
 //! the one at its path, and by reading `meta`.
 
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use redb::{Builder, ConcurrencyMode, Database, ReadOnlyDatabase, ReadableDatabase};
@@ -22,6 +20,7 @@ use super::error::{StoreError, guard};
 use super::migrate;
 use super::schema::{Meta, SCHEMA_KEY, SCHEMA_VERSION, STATE_KEY, SchemaRow, StateRow};
 use super::snapshot::{OpenWrite, Snapshot, Txn, View};
+use crate::tree::{Identity, StoreOpen, Tree};
 
 /// Most memory that one handle keeps for pages.
 const CACHE_BYTES: usize = 256 << 20;
@@ -93,25 +92,6 @@ impl StoreOptions {
     }
 }
 
-/// Which file: its device and inode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileIdentity {
-    /// Device number.
-    pub device: u64,
-    /// Inode number.
-    pub inode: u64,
-}
-
-impl FileIdentity {
-    fn of(file: &File) -> io::Result<Self> {
-        let metadata = file.metadata()?;
-        Ok(Self { device: metadata.dev(), inode: metadata.ino() })
-    }
-}
-
-/// Says which file is at the store's path now; `None` when there is none.
-pub type Locator = Box<dyn Fn() -> io::Result<Option<FileIdentity>> + Send + Sync>;
-
 /// What opening found.
 #[derive(Debug)]
 pub enum Opened {
@@ -136,8 +116,10 @@ enum Handle {
 pub struct Store {
     /// `None` only while it is closed.
     handle: Option<Handle>,
-    identity: FileIdentity,
-    locate: Locator,
+    tree: Tree,
+    /// Name of the file in `.store`.
+    name: String,
+    identity: Identity,
     options: StoreOptions,
 }
 
@@ -151,19 +133,23 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the store in `file`, which `locate` finds at its path.
+    /// Opens the store file `name` of a tree (`tree::STORE_FILE`).
+    ///
+    /// Opening for reading writes nothing and costs no sync. Opening for writing repairs what a
+    /// killed writer left, waits for a writer that is at work, and writes on closing.
     ///
     /// # Errors
     /// [`StoreError`] where the file is not at fault: it is in use, the disk fails, access is
     /// refused. What the file itself says is in [`Opened`].
-    pub fn open_file(
-        file: File,
+    pub fn open(
+        tree: &Tree,
+        name: &str,
         access: Access,
         options: &StoreOptions,
-        locate: Locator,
     ) -> Result<Opened, StoreError> {
-        match Self::try_open(file, access, options, locate) {
-            Ok(store) => Ok(Opened::Ready(store)),
+        match Self::try_open(tree, name, access, options) {
+            Ok(Some(store)) => Ok(Opened::Ready(store)),
+            Ok(None) => Ok(Opened::Absent),
             Err(StoreError::NeedsRepair) => Ok(Opened::NeedsRepair),
             Err(StoreError::Damaged { what }) => Ok(Opened::Damaged(what)),
             Err(StoreError::TooNew { found, .. }) => Ok(Opened::TooNew(found)),
@@ -172,78 +158,108 @@ impl Store {
     }
 
     fn try_open(
-        file: File,
+        tree: &Tree,
+        name: &str,
         access: Access,
         options: &StoreOptions,
-        locate: Locator,
-    ) -> Result<Self, StoreError> {
-        let metadata = file.metadata()?;
-        if metadata.len() == 0 {
+    ) -> Result<Option<Self>, StoreError> {
+        let how = match access {
+            Access::ReadOnly => StoreOpen::ReadOnly,
+            Access::ReadWrite => StoreOpen::ReadWrite,
+        };
+        let Some(found) = tree.store_file(name, how)? else {
+            return Ok(None);
+        };
+        if found.size == 0 {
             // redb would make an empty wiki of it.
             return Err(StoreError::damaged("the file is empty"));
         }
-        let identity = FileIdentity { device: metadata.dev(), inode: metadata.ino() };
-        let store = |handle| Self { handle: Some(handle), identity, locate, options: options.clone() };
-        let builder = options.builder();
-        if access == Access::ReadOnly {
-            let database = guard(|| {
-                Ok(builder.open_read_only_with_backend(StoreFile::new(file, None)?)?)
-            })?;
-            let store = store(Handle::ReadOnly(database));
-            store.meta_now()?;
-            return Ok(store);
-        }
-        // Opening for writing writes. A look first keeps a newer store untouched; one that needs a
-        // repair cannot be looked at, and its repair changes no row.
-        let look = guard(|| {
-            let backend = StoreFile::new(file.try_clone()?, None)?;
-            let database = builder.open_read_only_with_backend(backend)?;
-            let outcome = meta_of(&Handle::ReadOnly(database));
-            Ok(outcome)
-        });
-        match look {
-            Ok(outcome) => drop(outcome?),
-            Err(StoreError::NeedsRepair) => {}
-            Err(error) => return Err(error),
-        }
-        let database = guard(|| {
-            let backend = StoreFile::new(file, options.faults.clone())?;
-            Ok(builder.create_with_backend(backend)?)
-        })?;
-        let store = store(Handle::ReadWrite(database));
+        let handle = match access {
+            Access::ReadOnly => Self::open_to_read(found.file, options)?,
+            Access::ReadWrite => {
+                // Opening for writing writes. A look first keeps a newer store untouched; one that
+                // needs a repair cannot be looked at, and its repair changes no row.
+                let again = guard(|| Ok(found.file.try_clone()?))?;
+                match Self::open_to_read(again, options) {
+                    Ok(look) => drop(meta_of(&look)?),
+                    Err(StoreError::NeedsRepair) => {}
+                    Err(error) => return Err(error),
+                }
+                guard(|| {
+                    let backend = StoreFile::new(found.file, options.faults.clone())?;
+                    Ok(Handle::ReadWrite(
+                        options.builder().create_with_backend(backend)?,
+                    ))
+                })?
+            }
+        };
+        let store = Self::with(handle, tree, name, found.identity, options);
         store.meta_now()?;
-        Ok(store)
+        Ok(Some(store))
     }
 
-    /// Makes a store in `file`, which must be new and empty, and opens it for writing.
+    fn open_to_read(file: File, options: &StoreOptions) -> Result<Handle, StoreError> {
+        guard(|| {
+            let backend = StoreFile::new(file, None)?;
+            Ok(Handle::ReadOnly(
+                options.builder().open_read_only_with_backend(backend)?,
+            ))
+        })
+    }
+
+    fn with(
+        handle: Handle,
+        tree: &Tree,
+        name: &str,
+        identity: Identity,
+        options: &StoreOptions,
+    ) -> Self {
+        Self {
+            handle: Some(handle),
+            tree: tree.clone(),
+            name: name.to_owned(),
+            identity,
+            options: options.clone(),
+        }
+    }
+
+    /// Makes a new store in the file `name` of a tree, which must not exist, and opens it.
     ///
-    /// A crash in the middle leaves a file that opens as `Damaged`. Make a store under another
-    /// name and rename it into place.
+    /// A crash in the middle leaves a file that opens as `Damaged`: make a store as
+    /// `tree::STORE_FILE_NEW` and rename it into place, then say so with [`Store::renamed`].
     ///
     /// # Errors
-    /// [`StoreError`]; `Misuse` when the file is not empty.
-    pub fn create_file(
-        file: File,
+    /// [`StoreError`]; also when the file exists.
+    pub fn create(
+        tree: &Tree,
+        name: &str,
         meta: &Meta,
         options: &StoreOptions,
-        locate: Locator,
     ) -> Result<Self, StoreError> {
-        if file.metadata()?.len() != 0 {
-            return Err(StoreError::Misuse { what: "a store made over an existing file".to_owned() });
-        }
-        let identity = FileIdentity::of(&file)?;
-        let database = guard(|| {
-            let backend = StoreFile::new(file, options.faults.clone())?;
-            Ok(options.builder().create_with_backend(backend)?)
+        let Some(made) = tree.store_file(name, StoreOpen::CreateNew)? else {
+            return Err(StoreError::Misuse {
+                what: "a new store file is absent".to_owned(),
+            });
+        };
+        let handle = guard(|| {
+            let backend = StoreFile::new(made.file, options.faults.clone())?;
+            Ok(Handle::ReadWrite(
+                options.builder().create_with_backend(backend)?,
+            ))
         })?;
-        let handle = Some(Handle::ReadWrite(database));
-        let store = Self { handle, identity, locate, options: options.clone() };
+        let store = Self::with(handle, tree, name, made.identity, options);
         let txn = store.begin_write()?;
         guard(|| migrate::create_tables(&txn))?;
         // Against this state every row of `meta` is new, so the commit writes them all.
-        let nothing = Meta { schema_version: 0, ..Meta::new(String::new(), [0; 16]) };
+        let nothing = Meta {
+            schema_version: 0,
+            ..Meta::new(String::new(), [0; 16])
+        };
         let mut batch = Batch::new(OpenWrite::new(txn), nothing);
-        *batch.meta_mut() = Meta { schema_version: SCHEMA_VERSION, ..meta.clone() };
+        *batch.meta_mut() = Meta {
+            schema_version: SCHEMA_VERSION,
+            ..meta.clone()
+        };
         batch.commit()?;
         Ok(store)
     }
@@ -257,13 +273,13 @@ impl Store {
     }
 
     /// Device and inode of the open file.
-    pub fn identity(&self) -> FileIdentity {
+    pub fn identity(&self) -> Identity {
         self.identity
     }
 
-    /// Looks for the file at another path from now on: after it was renamed into place.
-    pub fn relocate(&mut self, locate: Locator) {
-        self.locate = locate;
+    /// Says that the file has another name in `.store` now.
+    pub fn renamed(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
     }
 
     /// Whether the open file is still the one at the store's path.
@@ -271,11 +287,15 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the path cannot be looked at.
     pub fn is_current(&self) -> Result<bool, StoreError> {
-        Ok((self.locate)()? == Some(self.identity))
+        Ok(self.tree.store_identity(&self.name)? == Some(self.identity))
     }
 
     fn check_current(&self) -> Result<(), StoreError> {
-        if self.is_current()? { Ok(()) } else { Err(StoreError::Moved) }
+        if self.is_current()? {
+            Ok(())
+        } else {
+            Err(StoreError::Moved)
+        }
     }
 
     fn handle(&self) -> Result<&Handle, StoreError> {
@@ -300,7 +320,10 @@ impl Store {
         let view = begin_read(self.handle()?)?;
         if view.meta.schema_version < SCHEMA_VERSION {
             let found = view.meta.schema_version;
-            return Err(StoreError::TooOld { found, ours: SCHEMA_VERSION });
+            return Err(StoreError::TooOld {
+                found,
+                ours: SCHEMA_VERSION,
+            });
         }
         Ok(Snapshot::new(view))
     }
@@ -313,7 +336,10 @@ impl Store {
     pub fn write(&self) -> Result<Batch, StoreError> {
         self.check_current()?;
         let txn = self.begin_write()?;
-        let mut view = View::new(Txn::Write(OpenWrite::new(txn)), Meta::new(String::new(), [0; 16]));
+        let mut view = View::new(
+            Txn::Write(OpenWrite::new(txn)),
+            Meta::new(String::new(), [0; 16]),
+        );
         let meta = load_meta(&view)?;
         let found = meta.schema_version;
         if found < SCHEMA_VERSION {
@@ -337,9 +363,9 @@ impl Store {
                 txn.set_quick_repair(true);
                 Ok(txn)
             }),
-            Handle::ReadOnly(_) => {
-                Err(StoreError::Misuse { what: "a write on a read-only handle".to_owned() })
-            }
+            Handle::ReadOnly(_) => Err(StoreError::Misuse {
+                what: "a write on a read-only handle".to_owned(),
+            }),
         }
     }
 
@@ -351,7 +377,9 @@ impl Store {
     pub fn check_integrity(&mut self) -> Result<bool, StoreError> {
         match self.handle.as_mut() {
             Some(Handle::ReadWrite(database)) => guard(|| Ok(database.check_integrity()?)),
-            _ => Err(StoreError::Misuse { what: "a check on a read-only handle".to_owned() }),
+            _ => Err(StoreError::Misuse {
+                what: "a check on a read-only handle".to_owned(),
+            }),
         }
     }
 
@@ -365,9 +393,13 @@ impl Store {
             Some(Handle::ReadWrite(database)) => guard(|| match database.compact() {
                 Ok(moved) => Ok(moved),
                 Err(redb::CompactionError::Storage(error)) => Err(error.into()),
-                Err(error) => Err(StoreError::Busy { why: error.to_string() }),
+                Err(error) => Err(StoreError::Busy {
+                    why: error.to_string(),
+                }),
             }),
-            _ => Err(StoreError::Misuse { what: "compaction on a read-only handle".to_owned() }),
+            _ => Err(StoreError::Misuse {
+                what: "compaction on a read-only handle".to_owned(),
+            }),
         }
     }
 
@@ -422,9 +454,14 @@ fn meta_of(handle: &Handle) -> Result<Meta, StoreError> {
 /// Reads the rows of `meta`. The schema comes first: the state row of a newer schema is not read.
 fn load_meta(view: &View) -> Result<Meta, StoreError> {
     let missing = |what: &str| StoreError::damaged(format!("the store does not say its {what}"));
-    let schema: SchemaRow = view.get(SCHEMA_KEY)?.ok_or_else(|| missing("schema version"))?;
+    let schema: SchemaRow = view
+        .get(SCHEMA_KEY)?
+        .ok_or_else(|| missing("schema version"))?;
     if schema.version > SCHEMA_VERSION {
-        return Err(StoreError::TooNew { found: schema.version, ours: SCHEMA_VERSION });
+        return Err(StoreError::TooNew {
+            found: schema.version,
+            ours: SCHEMA_VERSION,
+        });
     }
     if schema.version == 0 {
         return Err(StoreError::damaged("the store says schema version 0"));
@@ -436,7 +473,7 @@ fn load_meta(view: &View) -> Result<Meta, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::testing::{Place, locator};
+    use crate::store::testing::Place;
 
     #[test]
     fn what_is_committed_is_read_by_every_handle_and_the_rest_by_none() {
@@ -498,7 +535,7 @@ mod tests {
     #[test]
     fn an_empty_file_never_becomes_an_empty_wiki() {
         let place = Place::new();
-        std::fs::File::create(place.path()).unwrap();
+        place.put(b"");
         for access in [Access::ReadOnly, Access::ReadWrite] {
             assert!(matches!(place.open(access), Opened::Damaged(_)));
         }
@@ -509,11 +546,8 @@ mod tests {
     fn nothing_is_made_over_an_existing_store() {
         let place = Place::new();
         drop(place.create());
-        let file = crate::store::testing::file(&place.path(), Access::ReadWrite);
-        let meta = Meta::new("standard", [1; 16]);
-        let made =
-            Store::create_file(file, &meta, &StoreOptions::default(), locator(&place.path()));
-        assert!(matches!(made, Err(StoreError::Misuse { .. })));
+        assert!(place.create_with(&StoreOptions::default()).is_err());
+        assert!(place.ready(Access::ReadOnly).read().is_ok());
     }
 
     #[test]
@@ -521,7 +555,14 @@ mod tests {
         let place = Place::new();
         let store = place.create();
         let mut batch = store.write().unwrap();
-        batch.put(SCHEMA_KEY, &SchemaRow { version: SCHEMA_VERSION + 1 }).unwrap();
+        batch
+            .put(
+                SCHEMA_KEY,
+                &SchemaRow {
+                    version: SCHEMA_VERSION + 1,
+                },
+            )
+            .unwrap();
         batch.commit().unwrap();
         let newer = SCHEMA_VERSION + 1;
         // A handle that was open before the other version came.
@@ -538,8 +579,10 @@ mod tests {
     #[test]
     fn exclusive_mode_shuts_others_out() {
         let place = Place::new();
-        let options =
-            StoreOptions { concurrency: Concurrency::Exclusive, ..StoreOptions::default() };
+        let options = StoreOptions {
+            concurrency: Concurrency::Exclusive,
+            ..StoreOptions::default()
+        };
         let store = place.create_with(&options).unwrap();
         let mut batch = store.write().unwrap();
         let hash = batch.put_blob(b"x").unwrap();
@@ -555,6 +598,13 @@ mod tests {
         assert!(store.read().unwrap().has_blob(&hash).unwrap());
         drop(store);
         // The file is the same in both modes.
-        assert!(place.ready(Access::ReadWrite).read().unwrap().has_blob(&hash).unwrap());
+        assert!(
+            place
+                .ready(Access::ReadWrite)
+                .read()
+                .unwrap()
+                .has_blob(&hash)
+                .unwrap()
+        );
     }
 }

@@ -28,16 +28,28 @@ pub(crate) const TABLES: &[(&str, Nature)] = &[
     (StateRow::TABLE, Nature::Durable),
     (super::tables::blobs::BLOBS, Nature::Durable),
     (super::tables::sources::SourceRecord::TABLE, Nature::Durable),
-    (super::tables::source_events::SourceEvent::TABLE, Nature::Durable),
+    (
+        super::tables::source_events::SourceEvent::TABLE,
+        Nature::Durable,
+    ),
     (super::tables::pages::PageRecord::TABLE, Nature::Durable),
-    (super::tables::revisions::RevisionRecord::TABLE, Nature::Durable),
+    (
+        super::tables::revisions::RevisionRecord::TABLE,
+        Nature::Durable,
+    ),
     (super::tables::intents::IntentRecord::TABLE, Nature::Durable),
     (super::tables::stamps::StampRecord::TABLE, Nature::Local),
     (super::tables::skipped::SkippedRecord::TABLE, Nature::Local),
-    (super::tables::citations::CitationsRecord::TABLE, Nature::Derived),
+    (
+        super::tables::citations::CitationsRecord::TABLE,
+        Nature::Derived,
+    ),
     (super::tables::links::LinksRecord::TABLE, Nature::Derived),
     (super::tables::titles::NamesRecord::TABLE, Nature::Derived),
-    (super::tables::sections::SectionRecord::TABLE, Nature::Derived),
+    (
+        super::tables::sections::SectionRecord::TABLE,
+        Nature::Derived,
+    ),
 ];
 
 /// Key of the schema version in `meta`. Its layout never changes, in any schema.

@@ -38,7 +38,10 @@ type BytesRows = ReadOnlyTable<&'static [u8], &'static [u8]>;
 /// The transaction below a view.
 pub(crate) enum Txn {
     /// Opened tables are kept: opening one costs as much as reading a row.
-    Read { txn: ReadTransaction, opened: Mutex<Vec<(&'static str, Arc<BytesRows>)>> },
+    Read {
+        txn: ReadTransaction,
+        opened: Mutex<Vec<(&'static str, Arc<BytesRows>)>>,
+    },
     Write(OpenWrite),
 }
 
@@ -79,7 +82,9 @@ pub struct View {
 
 impl std::fmt::Debug for View {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("View").field("meta", &self.meta).finish_non_exhaustive()
+        f.debug_struct("View")
+            .field("meta", &self.meta)
+            .finish_non_exhaustive()
     }
 }
 
@@ -124,9 +129,9 @@ impl<'txn, K: Key + 'static, V: Value + 'static> Rows<'txn, K, V> {
         match self {
             Self::Write(Some(table)) => Ok(table),
             Self::Write(None) => Err(StoreError::Closed),
-            Self::Read(_) => {
-                Err(StoreError::Misuse { what: "a write in a read transaction".to_owned() })
-            }
+            Self::Read(_) => Err(StoreError::Misuse {
+                what: "a write in a read transaction".to_owned(),
+            }),
         }
     }
 
@@ -203,15 +208,21 @@ impl View {
     }
 
     pub(crate) fn read(txn: ReadTransaction, meta: Meta) -> Self {
-        Self::new(Txn::Read { txn, opened: Mutex::new(Vec::new()) }, meta)
+        Self::new(
+            Txn::Read {
+                txn,
+                opened: Mutex::new(Vec::new()),
+            },
+            meta,
+        )
     }
 
     pub(crate) fn write_txn(&self) -> Result<&WriteTransaction, StoreError> {
         match &self.txn {
             Txn::Write(open) => open.get(),
-            Txn::Read { .. } => {
-                Err(StoreError::Misuse { what: "a write in a read transaction".to_owned() })
-            }
+            Txn::Read { .. } => Err(StoreError::Misuse {
+                what: "a write in a read transaction".to_owned(),
+            }),
         }
     }
 
@@ -315,7 +326,12 @@ impl View {
         from: Bound<Vec<u8>>,
         end: Option<Vec<u8>>,
     ) -> Scan<'_, R> {
-        Scan { view: self, from: Some(from), end, buffer: VecDeque::new() }
+        Scan {
+            view: self,
+            from: Some(from),
+            end,
+            buffer: VecDeque::new(),
+        }
     }
 
     /// Page ids at the end of the keys of an index.
@@ -345,10 +361,11 @@ impl View {
             Some(id) if id.as_str() >= prefix => Bound::Excluded(id.as_str().as_bytes().to_vec()),
             _ => Bound::Included(prefix.as_bytes().to_vec()),
         };
-        self.scan_from::<PageRecord>(from, after_prefix(prefix.as_bytes())).map(|row| {
-            let (key, record) = row?;
-            Ok((page_id(PageRecord::TABLE, &key)?, record))
-        })
+        self.scan_from::<PageRecord>(from, after_prefix(prefix.as_bytes()))
+            .map(|row| {
+                let (key, record) = row?;
+                Ok((page_id(PageRecord::TABLE, &key)?, record))
+            })
     }
 
     /// Pages with this folded name, in byte order of ids.
@@ -467,10 +484,11 @@ impl View {
         from: u64,
     ) -> impl Iterator<Item = Result<(u64, RevisionRecord), StoreError>> + '_ {
         let end = after_prefix(&[ROW]);
-        self.scan_from::<RevisionRecord>(Bound::Included(revisions::row_key(from)), end).map(|row| {
-            let (key, record) = row?;
-            Ok((seq(&key)?, record))
-        })
+        self.scan_from::<RevisionRecord>(Bound::Included(revisions::row_key(from)), end)
+            .map(|row| {
+                let (key, record) = row?;
+                Ok((seq(&key)?, record))
+            })
     }
 
     /// Numbers of the revisions of a page, oldest first. The page need not exist any more.
@@ -490,7 +508,9 @@ impl View {
     pub fn revisions_of(&self, id: &PageId) -> Result<Vec<(u64, RevisionRecord)>, StoreError> {
         let read = |seq| match self.revision(seq)? {
             Some(revision) => Ok((seq, revision)),
-            None => Err(StoreError::damaged(format!("revision {seq} of {id} is missing"))),
+            None => Err(StoreError::damaged(format!(
+                "revision {seq} of {id} is missing"
+            ))),
         };
         self.revision_numbers(id)?.into_iter().map(read).collect()
     }
@@ -501,7 +521,9 @@ impl View {
     /// [`StoreError`]; a damaged row is `Damaged`.
     pub fn last_revision(&self, id: &PageId) -> Result<Option<(u64, RevisionRecord)>, StoreError> {
         let prefix = revisions::page_prefix(id.as_str());
-        let newest = self.with_bytes(RevisionRecord::TABLE, |rows| rows.last_key(&prefix))?.flatten();
+        let newest = self
+            .with_bytes(RevisionRecord::TABLE, |rows| rows.last_key(&prefix))?
+            .flatten();
         let Some(key) = newest else { return Ok(None) };
         let seq = seq(&key)?;
         Ok(self.revision(seq)?.map(|revision| (seq, revision)))
@@ -510,7 +532,9 @@ impl View {
     // ---- the tree ----
 
     /// What earlier commits still owe the tree, in byte order of paths.
-    pub fn intents(&self) -> impl Iterator<Item = Result<(Vec<u8>, IntentRecord), StoreError>> + '_ {
+    pub fn intents(
+        &self,
+    ) -> impl Iterator<Item = Result<(Vec<u8>, IntentRecord), StoreError>> + '_ {
         self.scan(&[])
     }
 
@@ -564,9 +588,7 @@ impl View {
     }
 
     /// All sections, in the order of their ids.
-    pub fn sections(
-        &self,
-    ) -> impl Iterator<Item = Result<(u32, SectionRecord), StoreError>> + '_ {
+    pub fn sections(&self) -> impl Iterator<Item = Result<(u32, SectionRecord), StoreError>> + '_ {
         self.scan::<SectionRecord>(&[]).map(|row| {
             let (key, record) = row?;
             let id = <[u8; 4]>::try_from(key.as_slice())
@@ -664,8 +686,13 @@ pub(crate) struct Scan<'a, R> {
 
 impl<R: Record> Scan<'_, R> {
     fn refill(&mut self) -> Result<(), StoreError> {
-        let Some(from) = self.from.take() else { return Ok(()) };
-        let end = self.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let Some(from) = self.from.take() else {
+            return Ok(());
+        };
+        let end = self
+            .end
+            .as_deref()
+            .map_or(Bound::Unbounded, Bound::Excluded);
         let buffer = &mut self.buffer;
         let next = self.view.with_bytes(R::TABLE, |rows| {
             let mut bytes = 0;

@@ -1,24 +1,36 @@
-//! What the tests of the store share: stores in a temporary folder, and records to put in them.
+//! What the tests of the store share: stores in a temporary tree, and records to put in them.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::{Access, FileIdentity, Locator, Meta, Opened, Store, StoreError, StoreOptions};
+use super::{Access, Meta, Opened, Store, StoreError, StoreOptions};
 use crate::id::PageId;
+use crate::tree::{STORE_FILE, Tree};
 
-/// A folder with a place for a store.
+/// A tree with a place for a store.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
+    pub(crate) tree: Tree,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        let folder = tempfile::tempdir().unwrap();
+        let tree = Tree::create(&folder.path().join("wiki")).unwrap();
+        Self { folder, tree }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
-        self.folder.path().join("wiki.redb")
+        self.folder.path().join("wiki/.store").join(STORE_FILE)
+    }
+
+    /// Puts bytes where the store is.
+    pub(crate) fn put(&self, bytes: &[u8]) {
+        std::fs::create_dir_all(self.path().parent().unwrap()).unwrap();
+        std::fs::write(self.path(), bytes).unwrap();
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        std::fs::read(self.path()).unwrap()
     }
 
     pub(crate) fn create(&self) -> Store {
@@ -26,11 +38,12 @@ impl Place {
     }
 
     pub(crate) fn create_with(&self, options: &StoreOptions) -> Result<Store, StoreError> {
-        let path = self.path();
-        let file =
-            OpenOptions::new().read(true).write(true).create_new(true).open(&path).unwrap();
-        let meta = Meta::new("standard", [1; 16]);
-        Store::create_file(file, &meta, options, locator(&path))
+        Store::create(
+            &self.tree,
+            STORE_FILE,
+            &Meta::new("standard", [1; 16]),
+            options,
+        )
     }
 
     pub(crate) fn open(&self, access: Access) -> Opened {
@@ -42,8 +55,7 @@ impl Place {
         access: Access,
         options: &StoreOptions,
     ) -> Result<Opened, StoreError> {
-        let path = self.path();
-        Store::open_file(file(&path, access), access, options, locator(&path))
+        Store::open(&self.tree, STORE_FILE, access, options)
     }
 
     pub(crate) fn ready(&self, access: Access) -> Store {
@@ -52,22 +64,6 @@ impl Place {
             other => panic!("{other:?}"),
         }
     }
-}
-
-pub(crate) fn file(path: &Path, access: Access) -> File {
-    let write = access == Access::ReadWrite;
-    OpenOptions::new().read(true).write(write).open(path).unwrap()
-}
-
-pub(crate) fn locator(path: &Path) -> Locator {
-    let path = path.to_owned();
-    Box::new(move || match path.symlink_metadata() {
-        Ok(metadata) => {
-            Ok(Some(FileIdentity { device: metadata.dev(), inode: metadata.ino() }))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    })
 }
 
 pub(crate) fn page(id: &str) -> PageId {

@@ -122,7 +122,8 @@ pub(crate) fn index_key(page: &str, seq: u64) -> Vec<u8> {
 
 /// The number at the end of a key.
 pub(crate) fn seq_of(key: &[u8]) -> Option<u64> {
-    key.last_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes))
+    key.last_chunk::<8>()
+        .map(|bytes| u64::from_be_bytes(*bytes))
 }
 
 /// Encoding for identities: a domain, then each field with its length (8 bytes, big-endian).

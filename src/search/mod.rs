@@ -1,14 +1,18 @@
-//! Search, pure: analysis of text, BM25, posting blocks.
+//! Search, pure: analysis of text, queries, BM25, snippets, posting blocks, the peer's index format.
+//! Tables live in `store`.
 
+pub mod analysis;
+pub mod bm25;
+mod chars;
+pub mod index_v1;
+mod json;
+mod language;
 pub mod lengths;
 pub mod postings;
+pub mod query;
+pub mod snippet;
+pub mod tokenize;
 
-/// How text becomes terms; one a wiki.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Analysis {
-    /// The ranking of `dsh-llmwiki`, to the letter.
-    Classic,
-    /// Better for people; the default.
-    #[default]
-    Standard,
-}
+pub use analysis::{Analysis, AnalyzedSection, WEIGHT_UNIT};
+pub use query::{Candidate, Filters, Query, phrase_matches};
+pub use snippet::{Snippet, snippet};

@@ -208,7 +208,7 @@ pub(crate) fn strip_extension(name: &str) -> Option<&str> {
 }
 
 /// Whether Windows would open a device: the part before the first dot, trailing spaces apart,
-/// is CON, PRN, AUX, NUL, CONIN$, CONOUT$, COMn or LPTn with a digit or superscript digit.
+/// is CON, PRN, AUX, NUL, CONIN$, CONOUT$, or COM or LPT with a digit or superscript digit.
 fn is_windows_device(segment: &str) -> bool {
     let stem = segment
         .split('.')

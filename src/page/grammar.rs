@@ -409,27 +409,205 @@ pub fn render(
     }
     let mut sources = sources.to_vec();
     sources.sort_unstable();
-    if let Some(pair) = sources.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(fault(
-            Kind::DuplicateSource,
-            None,
-            format!("source {} is given twice", pair[0]),
-        ));
+    if let Some(at) = sources.windows(2).position(|pair| pair[0] == pair[1]) {
+        let message = format!("source {} is given twice", sources[at]);
+        return Err(fault(Kind::DuplicateSource, None, message));
     }
     let body = unix_line_ends(body);
     if is_blank(&body) {
         return Err(fault(Kind::BlankBody, None, "the body is empty"));
     }
-    let items: String = sources.iter().map(|id| format!("  - \"{id}\"\n")).collect();
-    Ok(format!(
-        "---\ntitle: {}\nsummary: {}\nsources:\n{items}---\n\n{}",
+    let mut text = format!(
+        "---\ntitle: {}\nsummary: {}\nsources:\n",
         quoted(title),
-        quoted(summary),
-        ended(&body)
-    ))
+        quoted(summary)
+    );
+    for id in sources {
+        text.push_str("  - \"");
+        text.push_str(&id.to_string());
+        text.push_str("\"\n");
+    }
+    text.push_str("---\n\n");
+    text.push_str(&ended(&body));
+    Ok(text)
 }
 
 /// A JSON string, escaped as JavaScript's `JSON.stringify` does.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ID: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    fn page_with(header: &str) -> String {
+        format!("---\n{header}\n---\n\nBody.\n")
+    }
+
+    fn check_fault(text: &str, kind: PageErrorKind, printed: &str) {
+        let error = parse(text).expect_err(text);
+        assert_eq!(
+            (error.kind, error.to_string().as_str()),
+            (kind, printed),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_error_names_the_line_and_the_cause() {
+        use PageErrorKind as Kind;
+
+        let sources = format!("sources:\n  - \"{ID}\"");
+        check_fault(
+            "# Title\n",
+            Kind::FrontmatterMissing,
+            "line 1: the file must begin with a --- line",
+        );
+        check_fault(
+            "---\ntitle: \"x\"\n",
+            Kind::FrontmatterNotClosed,
+            "the frontmatter is not closed by a --- line",
+        );
+        check_fault(
+            &page_with(&format!("title: Notes: May\nsummary: \"s\"\n{sources}")),
+            Kind::NotQuoted,
+            "line 2: the value of title must be double-quoted",
+        );
+        check_fault(
+            &page_with(&format!("title: \"t\"\nsummary: \"\"\n{sources}")),
+            Kind::BlankValue,
+            "line 3: summary must not be blank",
+        );
+        check_fault(
+            &page_with(&format!("title: \"t\"\nsummary: \"a\\nb\"\n{sources}")),
+            Kind::NotOneLine,
+            "line 3: summary must be one line",
+        );
+        check_fault(
+            &page_with(&format!("title: \"t\"\n\nsummary: \"s\"\n{sources}")),
+            Kind::FrontmatterBlankLine,
+            "line 3: the frontmatter must not contain blank lines",
+        );
+        check_fault(
+            &page_with(&format!("{sources}\ntags: x")),
+            Kind::UnknownKey,
+            "line 4: unknown key \"tags\", a page has title, summary and sources",
+        );
+        check_fault(
+            &page_with("title: \"t\"\nsummary: \"s\"\nsources:\n  - \"abc\""),
+            Kind::InvalidSourceId,
+            "line 5: \"abc\" is not a SHA-256 in 64 lower-case hexadecimal digits",
+        );
+        check_fault(
+            &page_with(&format!(
+                "title: \"t\"\nsummary: \"s\"\n{sources}\n  - \"{ID}\""
+            )),
+            Kind::DuplicateSource,
+            &format!("line 6: source {ID} is there twice"),
+        );
+        check_fault(
+            &page_with(&format!(
+                "title: \"t\"\nsummary: \"s\"\n{sources}\n  - \"{}\"",
+                "a".repeat(64)
+            )),
+            Kind::UnsortedSources,
+            "line 6: sources must be sorted",
+        );
+        check_fault(
+            &page_with(&sources),
+            Kind::MissingKey,
+            "the frontmatter has no title",
+        );
+        check_fault(
+            &format!("---\ntitle: \"t\"\nsummary: \"s\"\n{sources}\n---\nBody.\n"),
+            Kind::NoBlankLine,
+            "line 7: one empty line must follow the frontmatter",
+        );
+        check_fault(
+            &format!("---\ntitle: \"t\"\nsummary: \"s\"\n{sources}\n---\n\n \n"),
+            Kind::BlankBody,
+            "line 8: the body is empty",
+        );
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_read_past_in_bytes_only() {
+        let text = page_with(&format!(
+            "title: \"t\"\nsummary: \"s\"\nsources:\n  - \"{ID}\""
+        ));
+        let marked = format!("\u{feff}{text}");
+        assert_eq!(parse_bytes(marked.as_bytes()), parse(&text));
+        assert!(parse(&marked).is_err());
+    }
+
+    #[test]
+    fn bad_utf8_is_found_by_its_line() {
+        let error = parse_bytes(b"---\r\ntitle: \"a\xffb\"\r\n").unwrap_err();
+        assert_eq!((error.kind, error.line), (PageErrorKind::NotUtf8, Some(2)));
+    }
+
+    #[test]
+    fn an_error_becomes_an_invalid_page() {
+        let error = Error::from(parse("x").unwrap_err());
+        assert_eq!(error.code(), ErrorCode::InvalidPage);
+        assert_eq!(
+            error.message(),
+            "line 1: the file must begin with a --- line"
+        );
+    }
+
+    #[test]
+    fn long_source_lists_are_checked_in_linear_time() {
+        let ids: Vec<SourceId> = (0..20_000_u32)
+            .map(|n| SourceId::of(&n.to_le_bytes()))
+            .collect();
+        let text = render("t", "s", &ids, "b").unwrap();
+        assert_eq!(parse(&text).unwrap().sources.len(), ids.len());
+    }
+
+    fn one_line() -> impl Strategy<Value = String> {
+        "[^\n\r\u{2028}\u{2029}]{1,30}".prop_filter("not blank", |text| !is_blank(text))
+    }
+
+    fn body() -> impl Strategy<Value = String> {
+        "([a-z#`\\[\\]|: \"\u{e9}\u{feff}-]{0,8}(\n|\r\n|\r)?){1,10}"
+            .prop_filter("not blank", |text| !is_blank(text))
+    }
+
+    fn ids() -> impl Strategy<Value = Vec<SourceId>> {
+        proptest::collection::btree_set(any::<[u8; 2]>(), 1..5)
+            .prop_map(|seeds| seeds.iter().map(|seed| SourceId::of(seed)).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn render_then_parse_is_identity(title in one_line(), summary in one_line(), ids in ids(), body in body()) {
+            let text = render(&title, &summary, &ids, &body).unwrap();
+            let page = parse(&text).unwrap();
+            prop_assert_eq!(&page.title, &title);
+            prop_assert_eq!(&page.summary, &summary);
+            let mut sorted = ids;
+            sorted.sort();
+            prop_assert_eq!(&page.sources, &sorted);
+            prop_assert_eq!(&page.body, &ended(&unix_line_ends(&body)));
+            let again = render(&page.title, &page.summary, &page.sources, &page.body).unwrap();
+            prop_assert_eq!(&again, &text);
+            let first = text.lines().nth(page.body_start_line as usize - 1);
+            prop_assert_eq!(first, page.body.lines().next());
+            let dos = text.replace('\n', "\r\n");
+            prop_assert_eq!(parse_bytes(dos.as_bytes()).unwrap(), page);
+        }
+
+        #[test]
+        fn any_bytes_are_a_page_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut text = b"---\ntitle: \"t\"\n".to_vec();
+            text.extend(&bytes);
+            let _ = (parse_bytes(&bytes).is_ok(), parse_bytes(&text).is_ok());
+        }
+    }
 }

@@ -82,17 +82,13 @@ fn attributes(html: &str, mut at: usize) -> (Option<&str>, usize) {
         };
         let value = value.trim_start_matches(is_gap);
         let start = html.len() - value.len();
-        let (text, end) = match value.chars().next() {
-            Some(quote @ ('"' | '\'')) => {
-                let length = value[1..].find(quote).unwrap_or(value.len() - 1);
-                (&value[1..=length], (start + length + 2).min(html.len()))
-            }
-            _ => {
-                let length = value
-                    .find(|c: char| c == '>' || c.is_ascii_whitespace())
-                    .unwrap_or(value.len());
-                (&value[..length], start + length)
-            }
+        let (text, end) = if let Some(quote @ ('"' | '\'')) = value.chars().next() {
+            let length = value[1..].find(quote).unwrap_or(value.len() - 1);
+            (&value[1..=length], (start + length + 2).min(html.len()))
+        } else {
+            let is_end = |c: char| c == '>' || c.is_ascii_whitespace();
+            let length = value.find(is_end).unwrap_or(value.len());
+            (&value[..length], start + length)
         };
         at = end;
         if href.is_none() && name.eq_ignore_ascii_case("href") {

@@ -156,11 +156,9 @@ fn markdown_anchors(body: &str, found: &mut Vec<Anchor>) {
             Event::End(TagEnd::Image) => images -= 1,
             Event::Text(text) | Event::Code(text) => label(open.as_mut(), &text),
             Event::SoftBreak | Event::HardBreak => label(open.as_mut(), " "),
-            Event::InlineHtml(html) => html_anchors(&html, range, Style::Markdown, found),
+            Event::InlineHtml(html) => html_anchors(&html, range, found),
             // The block's own slice, since a tag may be spread over several of its events.
-            Event::Start(Tag::HtmlBlock) => {
-                html_anchors(&body[range.clone()], range, Style::Markdown, found)
-            }
+            Event::Start(Tag::HtmlBlock) => html_anchors(&body[range.clone()], range, found),
             _ => {}
         }
     }
@@ -172,11 +170,11 @@ fn label(open: Option<&mut Anchor>, text: &str) {
     }
 }
 
-fn html_anchors(html: &str, range: Range<usize>, style: Style, found: &mut Vec<Anchor>) {
+fn html_anchors(html: &str, range: Range<usize>, found: &mut Vec<Anchor>) {
     found.extend(html::hrefs(html).into_iter().map(|(offset, target)| {
         let start = range.start + offset;
         Anchor {
-            style,
+            style: Style::Markdown,
             range: start..start + 1,
             target,
             label: String::new(),
@@ -184,11 +182,15 @@ fn html_anchors(html: &str, range: Range<usize>, style: Style, found: &mut Vec<A
     }));
 }
 
-/// The second pass: wikilinks and embeds, whatever the first pass made of them.
+/// The second pass: wikilinks and embeds, whatever the first pass made of them. Tables are read
+/// as running text here, since people write `| [[page|label]] |` without the backslash that the
+/// bar needs in a table, and mean the page.
 fn wikilink_anchors(body: &str) -> Vec<Anchor> {
     let mut found = Vec::new();
     let mut open: Option<Anchor> = None;
-    let options = OPTIONS.union(Options::ENABLE_WIKILINKS);
+    let options = OPTIONS
+        .difference(Options::ENABLE_TABLES)
+        .union(Options::ENABLE_WIKILINKS);
     for (event, range) in Parser::new_ext(body, options).into_offset_iter() {
         match event {
             Event::Start(
@@ -380,4 +382,245 @@ fn percent_decoded(text: &str) -> String {
         rest = &after[2..];
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// `kind target #fragment (label) @line` for each link.
+    fn check(body: &str, expected: &[&str]) {
+        let found: Vec<String> = references(body, 1)
+            .links
+            .iter()
+            .map(|link| {
+                let kind = match link.kind {
+                    LinkKind::Markdown => "md",
+                    LinkKind::Wikilink => "wiki",
+                    LinkKind::Embed => "embed",
+                };
+                let fragment = link
+                    .fragment
+                    .as_ref()
+                    .map(|text| format!(" #{text}"))
+                    .unwrap_or_default();
+                format!(
+                    "{kind} {}{fragment} ({}) @{}",
+                    link.target, link.label, link.line
+                )
+            })
+            .collect();
+        assert_eq!(found, expected, "{body}");
+    }
+
+    #[test]
+    fn every_spelling_of_a_markdown_link_is_seen() {
+        check("[x](a.md)", &["md a.md (x) @1"]);
+        check("[x](a.md#part \"title\")", &["md a.md #part (x) @1"]);
+        check(
+            "[x](<a b.md>) [y](a%20b.md)",
+            &["md a b.md (x) @1", "md a b.md (y) @1"],
+        );
+        check(
+            "[x][r], [r] and [r][]\n\n[R]: a.md",
+            &["md a.md (x) @1", "md a.md (r) @1", "md a.md (r) @1"],
+        );
+        check("[![alt](p.png)](a.md)", &["md a.md (alt) @1"]);
+        check("[a [b] `c`](n(2).md)", &["md n(2).md (a [b] c) @1"]);
+        check("[a\\]b](a.md)", &["md a.md (a]b) @1"]);
+        check("text\n\n[a\nb](\na.md)", &["md a.md (a b) @3"]);
+        check(
+            "<a href=\"a.md\">x</a>\n\n<div>\n\n<p\n><a\nhref=b.md>",
+            &["md a.md () @1", "md b.md () @6"],
+        );
+        check(
+            "# [x](a.md)\n- [y](b.md)\n> [z](c.md)",
+            &["md a.md (x) @1", "md b.md (y) @2", "md c.md (z) @3"],
+        );
+        check("| a |\n|---|\n| [x](a.md) |", &["md a.md (x) @3"]);
+        check("text[^1]\n\n[^1]: [x](a.md)", &["md a.md (x) @3"]);
+        check(
+            "[x](a.md?raw=1#l) [y](a%3Fb.md) [z](#here) [w]()",
+            &[
+                "md a.md #l (x) @1",
+                "md a?b.md (y) @1",
+                "md  #here (z) @1",
+                "md  (w) @1",
+            ],
+        );
+    }
+
+    #[test]
+    fn wikilinks_are_seen_with_their_parts() {
+        check("[[a]] [[ b c ]]", &["wiki a (a) @1", "wiki b c (b c) @1"]);
+        check(
+            "[[a|the a]] [[a#part]] [[a#part|p]]",
+            &[
+                "wiki a (the a) @1",
+                "wiki a #part (a#part) @1",
+                "wiki a #part (p) @1",
+            ],
+        );
+        check(
+            "| x |\n|---|\n| [[a\\|A]] |\n| [[b|B]] |",
+            &["wiki a (A) @3", "wiki b (B) @4"],
+        );
+        check("[[#here]] [[]] [[|x]] [[ ]]", &["wiki  #here (#here) @1"]);
+        check(
+            "![[pic.png]] ![[note|300]]",
+            &["embed pic.png (pic.png) @1", "embed note (300) @1"],
+        );
+        check("**[[a]]** *[[b|*c*]]*", &["wiki a (a) @1", "wiki b (c) @1"]);
+        check("[[[a]]]", &["wiki a (a) @1"]);
+    }
+
+    #[test]
+    fn markdown_has_the_first_word_where_both_see_a_link() {
+        check("[[a]](b.md)", &["md b.md ([a]) @1"]);
+        check("see [[a]]\n\n[a]: dir/a.md \"A\"", &["md dir/a.md (a) @1"]);
+        check(
+            "[see [[a]] there](b.md) [[c]]",
+            &["md b.md (see [[a]] there) @1", "wiki c (c) @1"],
+        );
+    }
+
+    #[test]
+    fn code_comments_escapes_and_foreign_targets_are_no_links() {
+        for body in [
+            "`[x](a.md)` `[[a]]`",
+            "```\n[x](a.md) [[a]]\n",
+            "~~~md\n[[a]]\n~~~",
+            "    [x](a.md)\n    [[a]]",
+            "<!-- [x](a.md) [[a]] <a href='a.md'> -->",
+            "<!--\n\n[[a]]\n\n-->",
+            "\\[x](a.md) \\[[a]] [\\[a]]",
+            "![x](a.md)",
+            "![a [x](b.md)](c.png)",
+            "[x] (a.md) [x](no where.md)",
+            "[x](https://a.b/c.md) <https://a.b> [m](mailto:a@b.c) <a@b.c> [p](//a.b/c.md) [c](C:/x.md)",
+            "[[1,2],[3,4]] a[[i]",
+            "[[two\nlines]]",
+            "[^1]: not a link\n\n[^1]",
+            "[x]: a.md",
+        ] {
+            check(body, &[]);
+        }
+    }
+
+    #[test]
+    fn targets_are_decoded_once_and_malformed_escapes_stay() {
+        check(
+            "[a](x%2520y.md) [b](bad%zz.md) [c](%2e%2e/s.md) [d](%ff.md) [e](a%) [f](a%2Fb.md)",
+            &[
+                "md x%20y.md (a) @1",
+                "md bad%zz.md (b) @1",
+                "md ../s.md (c) @1",
+                "md %ff.md (d) @1",
+                "md a% (e) @1",
+                "md a/b.md (f) @1",
+            ],
+        );
+    }
+
+    #[test]
+    fn citations_are_read_to_the_letter() {
+        let id = SourceId::of(b"abc");
+        let cited = |fragment: &str| {
+            let body = format!("text\n[x](llmwiki://source/{id}{fragment})");
+            let mut found = references(&body, 1);
+            assert_eq!((found.links.len(), found.citations.len()), (0, 1), "{body}");
+            let citation = found.citations.remove(0);
+            assert_eq!((citation.source, citation.line), (Ok(id), 2));
+            citation.lines
+        };
+        assert_eq!(cited(""), Ok(None));
+        assert_eq!(cited("#L10"), Ok(Some((10, 10))));
+        assert_eq!(cited("#L10-L20"), Ok(Some((10, 20))));
+        for bad in [
+            "#",
+            "#10",
+            "#L0",
+            "#L01",
+            "#L20-L10",
+            "#L1-2",
+            "#L1-L2-L3",
+            "#L99999999999",
+            "#l1",
+            "#L+1",
+        ] {
+            assert_eq!(cited(bad), Err(bad[1..].to_owned()), "{bad}");
+        }
+        let autolink = references(&format!("<llmwiki://source/{id}#L3>"), 1);
+        assert_eq!(autolink.citations[0].lines, Ok(Some((3, 3))));
+        let broken = references("[x](llmwiki://source/abc#L1) [y](llmwiki://page/x)", 1);
+        assert_eq!(broken.citations.len(), 1);
+        assert_eq!(broken.citations[0].source, Err("abc".to_owned()));
+        assert_eq!(broken.citations[0].raw, "llmwiki://source/abc#L1");
+        assert_eq!(
+            references("`llmwiki://source/abc` llmwiki://source/abc", 1),
+            References::default()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gives_links_inside_it(body in body(), first_line in 1_u32..9) {
+            let found = references(&body, first_line);
+            let last_line = first_line + u32::try_from(body.matches('\n').count()).unwrap();
+            let lines = found.links.iter().map(|link| link.line).chain(found.citations.iter().map(|citation| citation.line));
+            for line in lines {
+                prop_assert!((first_line..=last_line).contains(&line));
+            }
+            prop_assert!(found.links.windows(2).all(|pair| pair[0].line <= pair[1].line));
+            prop_assert_eq!(references(&body, first_line), found);
+        }
+    }
+
+    fn body() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "[",
+            "]",
+            "[[",
+            "]]",
+            "![[",
+            "![",
+            "](",
+            ")",
+            "<",
+            ">",
+            "a.md",
+            "b",
+            "\u{e9}",
+            "|",
+            "\\",
+            "\n",
+            "\n\n",
+            " ",
+            "#",
+            "`",
+            "```\n",
+            "<a href=",
+            "\"",
+            "<!--",
+            "-->",
+            "%20",
+            "%",
+            ":",
+            "/",
+            "..",
+            "[x]: y",
+            "[^1]",
+            "> ",
+            "- ",
+            "|-|",
+            "*",
+            "llmwiki://source/",
+            "&amp;",
+            "<div>",
+            "\t",
+        ]);
+        proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+    }
 }

@@ -15,6 +15,6 @@ mod title;
 pub use grammar::{Page, PageError, PageErrorKind, parse, parse_bytes, render};
 pub use lines::unix_line_ends;
 pub use links::{Citation, Link, LinkKind, References, references};
-pub use resolve::{PageLookup, Resolution, resolve};
+pub use resolve::{PageLookup, PageNames, Resolution, resolve};
 pub use sections::{Section, sections, sections_classic};
 pub use title::fold_title;

@@ -227,9 +227,14 @@ fn cut(
             text: preamble,
         });
     }
+    let whole_trails = trail_bytes(headings) <= TRAIL_BYTES.max(16 * body.len());
     let mut trail: Vec<&Heading> = Vec::new();
     for (at, heading) in headings.iter().enumerate() {
-        trail.retain(|outer| outer.level < heading.level);
+        if whole_trails {
+            trail.retain(|outer| outer.level < heading.level);
+        } else {
+            trail.clear();
+        }
         trail.push(heading);
         let next = headings
             .get(at + 1)
@@ -249,4 +254,178 @@ fn cut(
         });
     }
     sections
+}
+
+/// What all trails of a page may come to, unless its body is large: a heading as long as a page
+/// over thousands of tiny sections would otherwise be stored thousands of times. Beyond that,
+/// trails keep only the section's own heading.
+const TRAIL_BYTES: usize = 1 << 20;
+
+fn trail_bytes(headings: &[Heading]) -> usize {
+    let mut open = [0_usize; 7];
+    let mut total = 0_usize;
+    for heading in headings {
+        let level = usize::from(heading.level);
+        open[level] = heading.title.len();
+        open[level + 1..].fill(0);
+        total = total.saturating_add(open.iter().sum());
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Trail, level, first and last line, text.
+    fn check(body: &str, expected: &[(&[&str], u8, u32, u32, &str)]) {
+        let found = sections(body, 1);
+        let found: Vec<_> = found
+            .iter()
+            .map(|section| {
+                let trail: Vec<&str> = section.heading_trail.iter().map(String::as_str).collect();
+                (
+                    trail,
+                    section.level,
+                    section.start_line,
+                    section.end_line,
+                    &body[section.text.clone()],
+                )
+            })
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|&(trail, level, start, end, text)| (trail.to_vec(), level, start, end, text))
+            .collect();
+        assert_eq!(found, expected, "{body}");
+    }
+
+    #[test]
+    fn sections_follow_the_headings_a_reader_sees() {
+        check(
+            "Intro\n\n# A\na\n\n### C ###\n\n  c\n\n  ## B\nb\n",
+            &[
+                (&[], 0, 1, 1, "Intro"),
+                (&["A"], 1, 3, 4, "a"),
+                (&["A", "C"], 3, 6, 8, "  c"),
+                (&["A", "B"], 2, 10, 11, "b"),
+            ],
+        );
+        check(
+            "\n\nTwo\nlines\n=====\ntext\n\nSub\n---\n",
+            &[
+                (&["Two lines"], 1, 3, 6, "text"),
+                (&["Two lines", "Sub"], 2, 8, 9, ""),
+            ],
+        );
+        check(
+            "# `code` **bold** [link](x.md) \\# &amp; <b>x</b>",
+            &[(&["code bold link # & x"], 1, 1, 1, "")],
+        );
+        check(
+            "# [[page|shown]] ![alt](x.png)\n",
+            &[(&["[[page|shown]] alt"], 1, 1, 1, "")],
+        );
+    }
+
+    #[test]
+    fn what_only_looks_like_a_heading_is_text() {
+        for body in [
+            "```\n# x\n```",
+            "    # x",
+            "<!--\n# x\n-->",
+            "<pre>\n# x\n</pre>",
+            "> # x",
+            "- # x",
+            "#x",
+            "####### x",
+            "\\# x",
+            "```inline``` code\n\ntext",
+        ] {
+            check(
+                body,
+                &[(
+                    &[],
+                    0,
+                    1,
+                    u32::try_from(body.lines().count()).unwrap(),
+                    body,
+                )],
+            );
+        }
+    }
+
+    #[test]
+    fn a_code_span_opens_no_fence() {
+        check(
+            "```a```\n# B\nb\n",
+            &[(&[], 0, 1, 1, "```a```"), (&["B"], 1, 2, 3, "b")],
+        );
+    }
+
+    #[test]
+    fn line_numbers_count_from_the_first_line_given() {
+        let found = sections("x\n\n# A\ny\n", 8);
+        let lines: Vec<_> = found
+            .iter()
+            .map(|section| (section.start_line, section.end_line))
+            .collect();
+        assert_eq!(lines, [(8, 8), (10, 11)]);
+    }
+
+    #[test]
+    fn a_huge_heading_is_not_repeated_for_each_section_below_it() {
+        let body = format!("# {}\n{}", "h".repeat(200_000), "## a\n".repeat(20_000));
+        for found in [sections(&body, 1), sections_classic(&body, 1)] {
+            assert_eq!(found.len(), 20_001);
+            let total: usize = found
+                .iter()
+                .flat_map(|section| &section.heading_trail)
+                .map(String::len)
+                .sum();
+            assert!(total < 1 << 20, "{total}");
+        }
+        let long = format!("# {}\n{}", "h".repeat(100), "## a\n".repeat(2_000));
+        assert_eq!(sections(&long, 1)[7].heading_trail.len(), 2);
+    }
+
+    /// Bodies made of the pieces that decide what a heading is.
+    fn body() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "# ", "## ", "###### ", "#", "a", "b \u{e9}", "\n", "\n\n", "```", "~~~", "    ", "\t",
+            "> ", "- ", "1. ", "<!--", "-->", "<pre>", "</pre>", "===", "---", "|", "[x](y)", "[[",
+            "]]", "\\", "`", "\u{2028}", "[^1]: ",
+        ]);
+        proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn sections_cover_the_body_in_order(body in body()) {
+            for found in [sections(&body, 3), sections_classic(&body, 3)] {
+                let lines = LineIndex::new(&body, 3);
+                let mut seen = 0;
+                for section in &found {
+                    prop_assert!(seen <= section.text.start && section.text.start <= section.text.end);
+                    // What no text holds is blank or belongs to the heading.
+                    let skipped = &body[seen..section.text.start];
+                    let heading = skipped.find(|c| !is_space(c)).map(|at| lines.line(seen + at));
+                    match heading {
+                        None => prop_assert_eq!(section.level, 0),
+                        Some(line) => prop_assert!(
+                            section.level > 0
+                                && (lines.line(seen)..=line).contains(&section.start_line)
+                        ),
+                    }
+                    prop_assert!(section.start_line <= section.end_line);
+                    prop_assert_eq!(section.level == 0, section.heading_trail.is_empty());
+                    seen = section.text.end;
+                }
+                prop_assert!(is_blank(&body[seen..]));
+                prop_assert!(found.windows(2).all(|pair| pair[0].end_line < pair[1].start_line));
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! All integration tests, one binary: a module for each feature or family of vectors.
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests arrange files themselves, behind the back of `tree`"

@@ -8,3 +8,6 @@
 
 mod vectors;
 mod vectors_page;
+mod vectors_index_v1;
+mod vectors_search_scoring;
+mod vectors_tokenize;

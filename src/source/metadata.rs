@@ -61,91 +61,142 @@ impl Metadata {
     }
 }
 
+/// A `metadata.json` taken apart: the record as far as its keys are known, and the keys that are
+/// not, which do not spoil the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExaminedMetadata {
+    /// The record, or the one `Malformed` or `Invalid` fault that names every wrong key.
+    pub record: Result<Metadata, MetadataFault>,
+    /// Keys that the format does not have, in name order.
+    pub unknown_keys: Vec<String>,
+}
+
 /// Reads `metadata.json`. Of a repeated key the last value counts.
 ///
 /// # Errors
 /// Every fault that was found: one `Malformed` or `Invalid` at most, then unknown keys in name
 /// order.
 pub fn parse_metadata(bytes: &[u8]) -> Result<Metadata, Vec<MetadataFault>> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        vec![MetadataFault::Malformed(format!(
-            "UTF-8 (byte {})",
-            error.valid_up_to()
-        ))]
-    })?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let value: Value = serde_json::from_str(text)
-        .map_err(|error| vec![MetadataFault::Malformed(format!("JSON: {error}"))])?;
-    let Value::Object(fields) = value else {
-        return Err(vec![MetadataFault::Invalid(
-            "metadata is not a JSON object".into(),
-        )]);
-    };
-    let mut faults = Vec::new();
-    let known = [
-        "id",
-        "name",
-        "mediaType",
-        "byteCount",
-        "capturedAt",
-        "origin",
-    ];
-    let parsed = read_fields(&fields);
-    if let Err(reason) = &parsed {
-        faults.push(MetadataFault::Invalid(reason.clone()));
-    }
-    faults.extend(
-        fields
-            .keys()
-            .filter(|key| !known.contains(&key.as_str()))
-            .map(|key| MetadataFault::UnknownKey(key.clone())),
-    );
-    match parsed {
-        Ok(metadata) if faults.is_empty() => Ok(metadata),
-        _ => Err(faults),
+    let ExaminedMetadata {
+        record,
+        unknown_keys,
+    } = examine_metadata(bytes);
+    match record {
+        Ok(metadata) if unknown_keys.is_empty() => Ok(metadata),
+        record => Err(record
+            .err()
+            .into_iter()
+            .chain(unknown_keys.into_iter().map(MetadataFault::UnknownKey))
+            .collect()),
     }
 }
 
-fn read_fields(fields: &serde_json::Map<String, Value>) -> Result<Metadata, String> {
+/// Reads `metadata.json`, telling an unusable record from one with keys too many.
+pub fn examine_metadata(bytes: &[u8]) -> ExaminedMetadata {
+    let spoiled = |fault| ExaminedMetadata {
+        record: Err(fault),
+        unknown_keys: Vec::new(),
+    };
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+        Err(error) => {
+            return spoiled(MetadataFault::Malformed(format!(
+                "UTF-8 (byte {})",
+                error.valid_up_to().saturating_add(1)
+            )));
+        }
+    };
+    match serde_json::from_str(text) {
+        Err(error) => spoiled(MetadataFault::Malformed(format!("JSON: {error}"))),
+        Ok(Value::Object(fields)) => {
+            let known = [
+                "id",
+                "name",
+                "mediaType",
+                "byteCount",
+                "capturedAt",
+                "origin",
+            ];
+            ExaminedMetadata {
+                record: read_fields(&fields)
+                    .map_err(|causes| MetadataFault::Invalid(causes.join("; "))),
+                unknown_keys: fields
+                    .keys()
+                    .filter(|key| !known.contains(&key.as_str()))
+                    .cloned()
+                    .collect(),
+            }
+        }
+        Ok(_) => spoiled(MetadataFault::Invalid("metadata is not a JSON object".into())),
+    }
+}
+
+/// The record, or what is wrong with each key that is wrong, in the order of the format.
+fn read_fields(fields: &serde_json::Map<String, Value>) -> Result<Metadata, Vec<String>> {
     let text = |key: &str| match fields.get(key) {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(_) => Err(format!("{key} is not a string")),
         None => Err(format!("{key} is missing")),
     };
-    let id = SourceId::parse(&text("id")?).map_err(|error| format!("id {error}"))?;
-    let name = text("name")?;
-    let media_type = text("mediaType")?;
-    for (key, value) in [("name", &name), ("mediaType", &media_type)] {
-        if is_blank(value) {
-            return Err(format!("{key} is blank"));
-        }
-    }
+    let not_blank = |key: &str| {
+        text(key).and_then(|text| {
+            if is_blank(&text) {
+                Err(format!("{key} is blank"))
+            } else {
+                Ok(text)
+            }
+        })
+    };
+    let id = text("id").and_then(|text| {
+        SourceId::parse(&text)
+            .map_err(|_| "id is not 64 lower-case hexadecimal digits".to_owned())
+    });
+    let name = not_blank("name");
+    let media_type = not_blank("mediaType");
     let byte_count = match fields.get("byteCount") {
         Some(Value::Number(number)) => whole_number(number)
-            .ok_or_else(|| format!("byteCount {number} is not a whole number of bytes"))?,
-        Some(_) => return Err("byteCount is not a number".into()),
-        None => return Err("byteCount is missing".into()),
+            .ok_or_else(|| format!("byteCount {number} is not a whole number of bytes")),
+        Some(_) => Err("byteCount is not a number".to_owned()),
+        None => Err("byteCount is missing".to_owned()),
     };
-    let captured_at = text("capturedAt")?;
-    if !is_captured_at(&captured_at) {
-        return Err(format!(
-            "capturedAt {captured_at:?} is not like 2026-02-03T04:05:06.789Z"
-        ));
-    }
+    let captured_at = text("capturedAt").and_then(|text| {
+        if is_captured_at(&text) {
+            Ok(text)
+        } else {
+            Err(format!(
+                "capturedAt {text:?} is not like 2026-02-03T04:05:06.789Z"
+            ))
+        }
+    });
     let origin = match fields.get("origin") {
-        None => None,
-        Some(Value::String(origin)) if origin.is_empty() => return Err("origin is empty".into()),
-        Some(Value::String(origin)) => Some(origin.clone()),
-        Some(_) => return Err("origin is not a string".into()),
+        None => Ok(None),
+        Some(Value::String(origin)) if origin.is_empty() => Err("origin is empty".to_owned()),
+        Some(Value::String(origin)) => Ok(Some(origin.clone())),
+        Some(_) => Err("origin is not a string".to_owned()),
     };
-    Ok(Metadata {
-        id,
-        name,
-        media_type,
-        byte_count,
-        captured_at,
-        origin,
-    })
+    match (id, name, media_type, byte_count, captured_at, origin) {
+        (Ok(id), Ok(name), Ok(media_type), Ok(byte_count), Ok(captured_at), Ok(origin)) => {
+            Ok(Metadata {
+                id,
+                name,
+                media_type,
+                byte_count,
+                captured_at,
+                origin,
+            })
+        }
+        (id, name, media_type, byte_count, captured_at, origin) => Err([
+            id.err(),
+            name.err(),
+            media_type.err(),
+            byte_count.err(),
+            captured_at.err(),
+            origin.err(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()),
+    }
 }
 
 fn whole_number(number: &serde_json::Number) -> Option<u64> {

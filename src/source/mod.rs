@@ -4,4 +4,6 @@ mod events;
 mod metadata;
 
 pub use events::{EventKind, SourceEvent, parse_events};
-pub use metadata::{Metadata, MetadataFault, is_blank, parse_metadata};
+pub use metadata::{
+    ExaminedMetadata, Metadata, MetadataFault, examine_metadata, is_blank, parse_metadata,
+};

@@ -13,6 +13,7 @@ pub mod context;
 pub mod error;
 pub mod id;
 pub mod limits;
+pub mod lint;
 pub mod page;
 pub mod search;
 pub mod source;

@@ -6,7 +6,9 @@
     reason = "tests arrange files themselves, behind the back of `tree`"
 )]
 
+mod lint;
 mod vectors;
+mod vectors_lint;
 mod vectors_page;
 mod vectors_index_v1;
 mod vectors_search_scoring;

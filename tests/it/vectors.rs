@@ -83,6 +83,9 @@ struct Rule {
     design: String,
     /// What we do instead.
     ours: String,
+    /// Whether it is there for cases of other folders only; our own copy need not use it.
+    #[serde(default)]
+    unseen: bool,
 }
 
 /// The deviations of one family, and which of them were of use.
@@ -152,6 +155,7 @@ impl Exceptions {
         let idle: Vec<&str> = self
             .rules
             .iter()
+            .filter(|rule| !rule.unseen)
             .map(|rule| rule.id.as_str())
             .filter(|id| !used.contains(*id))
             .collect();

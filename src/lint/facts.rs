@@ -1,0 +1,329 @@
+//! What lint knows about a wiki: plain values, gathered once, on which every rule works. Nothing
+//! here refers to a file that is still to be read. Paths are relative to the root, with `/`;
+//! bytes that are not UTF-8 are escaped as `\xNN`.
+
+use super::graph::LinkFact;
+use super::store_facts::StoreFacts;
+use crate::id::{ContentHash, PageId, SourceId};
+use crate::page::Citation;
+use crate::source::ExaminedMetadata;
+use crate::tree::Kind;
+
+/// The root itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RootFacts {
+    /// Nothing is there.
+    Missing,
+    /// Something else than a directory.
+    NotDirectory,
+    /// A symbolic link.
+    Symlink,
+    /// A directory. What it holds is in the other facts.
+    Directory,
+}
+
+/// An entry that may be a fault wherever it stands: a symbolic link, or anything but a directory
+/// whose name starts with a dot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EntryFacts {
+    /// Where it stands.
+    pub(crate) path: String,
+    /// What it is.
+    pub(crate) kind: Kind,
+}
+
+impl EntryFacts {
+    /// The last component of the path.
+    pub(crate) fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+}
+
+/// `schema.md`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SchemaFacts {
+    /// Nothing is there.
+    Missing,
+    /// Something else than a regular file.
+    NotFile(Kind),
+    /// It cannot be read; the reason.
+    Unreadable(String),
+    /// Valid UTF-8.
+    Text,
+    /// The first byte that is not UTF-8, counted from 0.
+    NotUtf8 {
+        /// Where the fault is.
+        at: usize,
+    },
+}
+
+/// Name of an entry of `sources/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SourceName {
+    /// 64 lower-case hexadecimal digits.
+    Id(SourceId),
+    /// Anything else, as printed.
+    Invalid(String),
+}
+
+/// `content` of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ContentFacts {
+    /// Nothing is there.
+    Missing,
+    /// Something else than a regular file.
+    NotFile(Kind),
+    /// It cannot be read; the reason.
+    Unreadable(String),
+    /// It was read to the end.
+    Read {
+        /// SHA-256 of the bytes.
+        hash: ContentHash,
+        /// How many bytes there are.
+        byte_count: u64,
+        /// How many lines: line feeds, and one more if the last line has none.
+        line_count: u64,
+    },
+}
+
+/// `metadata.json` of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MetadataFacts {
+    /// Nothing is there.
+    Missing,
+    /// Something else than a regular file.
+    NotFile(Kind),
+    /// It cannot be read; the reason.
+    Unreadable(String),
+    /// It was read; what it says.
+    Read(ExaminedMetadata),
+}
+
+/// One entry of `sources/`. Symbolic links are not among them: `UNSAFE_SYMLINK` has those.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SourceFacts {
+    /// `sources/<name>`.
+    pub(crate) path: String,
+    /// Its name.
+    pub(crate) name: SourceName,
+    /// What it is; content and metadata are only looked at in a directory.
+    pub(crate) kind: Kind,
+    /// Its bytes.
+    pub(crate) content: ContentFacts,
+    /// What is recorded about them.
+    pub(crate) metadata: MetadataFacts,
+}
+
+impl SourceFacts {
+    /// The id, if the entry is a directory with the name of one.
+    pub(crate) fn id(&self) -> Option<SourceId> {
+        match self.name {
+            SourceName::Id(id) if self.kind == Kind::Directory => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Whether a page may cite it: bytes with the right hash, and a record that fits them.
+    /// Unknown keys in the record are a fault of their own and do not spoil the evidence.
+    pub(crate) fn is_sound(&self) -> bool {
+        let Some(id) = self.id() else { return false };
+        match (&self.content, &self.metadata) {
+            (ContentFacts::Read { hash, byte_count, .. }, MetadataFacts::Read(examined)) => {
+                *hash == id.hash()
+                    && examined.record.as_ref().is_ok_and(|record| {
+                        record.id == id && record.byte_count == *byte_count
+                    })
+            }
+            _ => false,
+        }
+    }
+
+    /// How many lines the content has, when it was read.
+    pub(crate) fn line_count(&self) -> Option<u64> {
+        match self.content {
+            ContentFacts::Read { line_count, .. } => Some(line_count),
+            _ => None,
+        }
+    }
+}
+
+/// Name of an entry below `pages/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PageName {
+    /// A page id followed by `.md`.
+    Id(PageId),
+    /// Anything else; why it names no page.
+    Invalid(String),
+}
+
+/// What a page file says.
+#[derive(Debug, Clone)]
+pub(crate) struct PageText {
+    /// SHA-256 of the file's bytes.
+    pub(crate) hash: ContentHash,
+    /// Title.
+    pub(crate) title: String,
+    /// What titles are compared by.
+    pub(crate) folded_title: String,
+    /// Sources of the frontmatter, sorted.
+    pub(crate) sources: Vec<SourceId>,
+    /// Links to pages, with what each leads to once all pages are known.
+    pub(crate) links: Vec<LinkFact>,
+    /// Citations of source lines in the body.
+    pub(crate) citations: Vec<Citation>,
+    /// Anchors of the headings, in order, as GitHub makes them; empty unless asked for.
+    pub(crate) anchors: Vec<String>,
+}
+
+/// The file of a page.
+#[derive(Debug, Clone)]
+pub(crate) enum PageFile {
+    /// It was not looked at, because its name is no page's.
+    NotRead,
+    /// Something else than a regular file.
+    NotFile(Kind),
+    /// It cannot be read; the reason.
+    Unreadable(String),
+    /// It breaks the page grammar.
+    Invalid {
+        /// The cause.
+        cause: String,
+        /// Line of the fault, from 1.
+        line: Option<u32>,
+    },
+    /// It is a page.
+    Page(Box<PageText>),
+}
+
+/// One entry below `pages/` that is neither directory nor symbolic link.
+#[derive(Debug, Clone)]
+pub(crate) struct PageFacts {
+    /// `pages/...`.
+    pub(crate) path: String,
+    /// Its name.
+    pub(crate) name: PageName,
+    /// Its file.
+    pub(crate) file: PageFile,
+}
+
+impl PageFacts {
+    /// Id and text, if this is a sound page.
+    pub(crate) fn page(&self) -> Option<(&PageId, &PageText)> {
+        match (&self.name, &self.file) {
+            (PageName::Id(id), PageFile::Page(text)) => Some((id, text)),
+            _ => None,
+        }
+    }
+}
+
+/// Something that must be a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DirectoryFacts {
+    /// Nothing is there.
+    Missing,
+    /// Something else.
+    NotDirectory(Kind),
+    /// A directory that we may not read.
+    Unreadable,
+    /// A directory.
+    Directory,
+}
+
+/// One file of the `.index` that format version 1 wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum IndexFile {
+    /// Nothing is there.
+    Missing,
+    /// Something else than a regular file.
+    NotFile(Kind),
+    /// It cannot be read; the reason.
+    Unreadable(String),
+    /// It was not looked at, because its partner is missing or not a file.
+    NotRead,
+    /// It breaks the format; the reason.
+    Malformed(String),
+    /// It says another format version.
+    Incompatible(String),
+    /// It fits the format.
+    Sound,
+}
+
+/// `.index` as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IndexFacts {
+    /// `.index` itself.
+    pub(crate) directory: DirectoryFacts,
+    /// `.index/search.json`.
+    pub(crate) search: IndexFile,
+    /// `.index/state.json`.
+    pub(crate) state: IndexFile,
+    /// Why two sound files do not describe the pages of the tree; none if they do.
+    pub(crate) stale: Option<String>,
+}
+
+/// Everything lint knows.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    /// The root itself; unless it is a directory, the rest is empty.
+    pub(crate) root: RootFacts,
+    /// Entries that may be faults wherever they stand, in path order.
+    pub(crate) entries: Vec<EntryFacts>,
+    /// `schema.md`.
+    pub(crate) schema: SchemaFacts,
+    /// `sources`.
+    pub(crate) sources_directory: DirectoryFacts,
+    /// `pages`.
+    pub(crate) pages_directory: DirectoryFacts,
+    /// Entries of `sources/`, by name.
+    pub(crate) sources: Vec<SourceFacts>,
+    /// Entries below `pages/`, in path order.
+    pub(crate) pages: Vec<PageFacts>,
+    /// Directories below `pages/` that we may not read, with the reason.
+    pub(crate) unreadable_directories: Vec<(String, String)>,
+    /// `.index`.
+    pub(crate) index: IndexFacts,
+    /// `.store`.
+    pub(crate) store: StoreFacts,
+    /// How many files were read.
+    pub(crate) files_examined: u64,
+}
+
+impl Facts {
+    /// Facts of a root that holds nothing, or is no directory.
+    pub(crate) fn of_root(root: RootFacts) -> Self {
+        Self {
+            root,
+            entries: Vec::new(),
+            schema: SchemaFacts::Missing,
+            sources_directory: DirectoryFacts::Missing,
+            pages_directory: DirectoryFacts::Missing,
+            sources: Vec::new(),
+            pages: Vec::new(),
+            unreadable_directories: Vec::new(),
+            index: IndexFacts {
+                directory: DirectoryFacts::Missing,
+                search: IndexFile::Missing,
+                state: IndexFile::Missing,
+                stale: None,
+            },
+            store: StoreFacts::default(),
+            files_examined: 0,
+        }
+    }
+
+    /// The entry of `sources/` for this id. Entries are in the order of their names, which is
+    /// that of ids.
+    pub(crate) fn source(&self, id: SourceId) -> Option<&SourceFacts> {
+        let path = format!("sources/{id}");
+        let at = self.sources.binary_search_by(|source| source.path.as_str().cmp(&path)).ok()?;
+        self.sources.get(at).filter(|source| source.id() == Some(id))
+    }
+
+    /// Whether the file of the page with this id is there without being a sound page.
+    pub(crate) fn has_invalid_page(&self, id: &str) -> bool {
+        let path = format!("pages/{id}.md");
+        self.pages
+            .binary_search_by(|page| page.path.as_str().cmp(&path))
+            .is_ok_and(|at| self.pages[at].page().is_none())
+    }
+}

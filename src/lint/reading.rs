@@ -1,0 +1,110 @@
+//! Bytes and names of files turned into facts. Pure; `gather` brings the bytes.
+
+use super::facts::{
+    ContentFacts, MetadataFacts, PageFacts, PageFile, PageName, PageText, SourceFacts, SourceName,
+};
+use super::graph::LinkFact;
+use crate::id::{ContentHash, PageId, SourceId};
+use crate::page::{Resolution, fold_title, parse_bytes, references};
+use crate::tree::Kind;
+
+/// A path as reports print it: bytes that are not UTF-8 become `\xNN`, all else stays.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+/// An entry of `sources/` of which only name and kind are known.
+pub(crate) fn source_entry(name: &[u8], kind: Kind) -> SourceFacts {
+    let printed = printable(name);
+    SourceFacts {
+        path: format!("sources/{printed}"),
+        name: match SourceId::parse(&printed) {
+            Ok(id) => SourceName::Id(id),
+            Err(_) => SourceName::Invalid(printed),
+        },
+        kind,
+        content: ContentFacts::Missing,
+        metadata: MetadataFacts::Missing,
+    }
+}
+
+/// An entry below `pages/` of which only path (from `pages/`) and kind are known.
+pub(crate) fn page_entry(path: &[u8], kind: Kind) -> PageFacts {
+    PageFacts {
+        path: format!("pages/{}", printable(path)),
+        name: page_name(path),
+        file: if kind == Kind::File { PageFile::NotRead } else { PageFile::NotFile(kind) },
+    }
+}
+
+fn page_name(path: &[u8]) -> PageName {
+    let Ok(text) = std::str::from_utf8(path) else {
+        return PageName::Invalid("its name is not UTF-8".to_owned());
+    };
+    let Some(id) = text.strip_suffix(".md") else {
+        return PageName::Invalid("its name does not end in .md".to_owned());
+    };
+    match PageId::parse(id) {
+        Ok(id) => PageName::Id(id),
+        Err(error) => PageName::Invalid(error.to_string()),
+    }
+}
+
+/// The bytes of a page file, read. Anchors are only made when asked for.
+pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
+    let page = match parse_bytes(bytes) {
+        Ok(page) => page,
+        Err(error) => {
+            return PageFile::Invalid { cause: error.message, line: error.line };
+        }
+    };
+    let references = references(&page.body, page.body_start_line);
+    PageFile::Page(Box::new(PageText {
+        hash: ContentHash::of(bytes),
+        folded_title: fold_title(&page.title),
+        title: page.title,
+        sources: page.sources,
+        links: references
+            .links
+            .into_iter()
+            .map(|link| LinkFact { link, resolution: Resolution::NotAPage })
+            .collect(),
+        citations: references.citations,
+        anchors: if anchors { super::anchors::anchors(&page.body) } else { Vec::new() },
+    }))
+}
+
+/// How many lines a text has: line feeds, and one more if something follows the last.
+pub(crate) fn count_lines(bytes: &[u8]) -> u64 {
+    let feeds = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+    feeds + u64::from(bytes.last().is_some_and(|byte| *byte != b'\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_not_utf8_are_printed_escaped_and_name_no_page() {
+        let entry = page_entry(b"\xff.md", Kind::File);
+        assert_eq!(entry.path, "pages/\\xff.md");
+        assert!(matches!(entry.name, PageName::Invalid(_)));
+        // The escaped form of one name is a legal file name of its own; it is told apart by the
+        // cause.
+        assert_eq!(printable("new\nline \u{fc}".as_bytes()), "new\nline \u{fc}");
+    }
+
+    #[test]
+    fn a_last_line_without_line_feed_counts() {
+        for (text, count) in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2)] {
+            assert_eq!(count_lines(text.as_bytes()), count, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `INDEX_MALFORMED`: a file of the index cannot be read as what it is: a store that is damaged, or
+//! `.index/search.json` or `state.json` that breaks format version 1.
+use crate::lint::facts::IndexFile;
+use crate::lint::store_facts::STORE_PATH;
+use crate::lint::{Check, Code, Facts, Rule, Severity, Sink};
+use crate::tree::Kind;
+
+pub(crate) static RULE: Rule = Rule {
+    code: Code::new("INDEX_MALFORMED"),
+    severity: Severity::Error,
+    on_request: false,
+    meaning: "a file of the index is damaged",
+    hint: "run `llmwiki reindex`, which builds it anew from the tree; pages and sources are not touched",
+    bad: ".index/state.json cut short",
+    good: ".index/state.json as it was written",
+    check: Check::Wiki(check),
+};
+
+fn check(facts: &Facts, sink: &mut Sink) {
+    for (path, file) in
+        [(".index/search.json", &facts.index.search), (".index/state.json", &facts.index.state)]
+    {
+        match file {
+            IndexFile::Malformed(reason) => sink.report(&RULE, path, reason.clone()),
+            IndexFile::NotFile(kind) if *kind != Kind::Symlink => {
+                sink.report(&RULE, path, format!("is {kind}, not a file"));
+            }
+            IndexFile::Unreadable(reason) => {
+                sink.report(&RULE, path, format!("cannot be read: {reason}"));
+            }
+            _ => {}
+        }
+    }
+    if let Some(reason) = facts.store.damage() {
+        sink.report(&RULE, STORE_PATH, reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::facts::IndexFile;
+    use crate::lint::testing::{assert_reports, sound_wiki};
+    use crate::tree::Kind;
+
+    #[test]
+    fn fires_on_each_file_that_breaks_the_format() {
+        for (file, count) in [
+            (IndexFile::Malformed("is not JSON".to_owned()), 1),
+            (IndexFile::NotFile(Kind::Fifo), 1),
+            (IndexFile::NotFile(Kind::Symlink), 0),
+            (IndexFile::Incompatible("2".to_owned()), 0),
+            (IndexFile::NotRead, 0),
+            (IndexFile::Missing, 0),
+        ] {
+            let mut facts = sound_wiki();
+            facts.index.state = file;
+            assert_reports(&super::RULE, facts, count);
+        }
+    }
+}

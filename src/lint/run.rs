@@ -1,0 +1,190 @@
+//! `lint` as a whole: gather the facts, apply the rules, sort the report.
+
+use std::cmp::Ordering;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::facts::Facts;
+use super::gather::{Wanted, gather};
+use super::registry::{Check, RULES, Rule, Severity, Sink, rule};
+use crate::context::Context;
+use crate::error::{Error, ErrorCode, Result};
+
+/// One fault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnostic {
+    /// Its stable code.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where, relative to the root of the wiki, with `/`; `.` is the root. Bytes of a name that
+    /// are not UTF-8 are written `\xNN`.
+    pub path: String,
+    /// Line of the fault, from 1, where there is one to name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// What is wrong, for people.
+    pub message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<&'static str>,
+}
+
+/// What to look for. The default is everything but the rules that must be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct LintOptions {
+    /// Also apply the rules that must be asked for.
+    pub all: bool,
+    /// Report only these codes; none means all. A code that must be asked for is asked for so.
+    pub only: Vec<String>,
+    /// Do not report these codes.
+    pub skip: Vec<String>,
+    /// Report only faults at or below these paths of the wiki; none means all. The whole wiki is
+    /// read all the same.
+    pub paths: Vec<String>,
+}
+
+/// What lint found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LintReport {
+    /// The faults, by path, line (faults of a file as a whole last), code and message, compared
+    /// by UTF-16 code units.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many are errors.
+    pub error_count: u64,
+    /// How many are warnings.
+    pub warning_count: u64,
+    /// How many files were read.
+    pub files_examined: u64,
+}
+
+impl LintReport {
+    /// Whether nothing forbids going on: no errors, and no warnings where those are denied.
+    pub fn passes(&self, deny_warnings: bool) -> bool {
+        self.error_count == 0 && !(deny_warnings && self.warning_count > 0)
+    }
+}
+
+/// Checks the wiki at `root`. Changes nothing, and works where there is no wiki.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for a code that does not exist, `UNSAFE_FILESYSTEM` where the root cannot
+/// be looked at, `ABORTED`. What is wrong with the wiki is never an error but in the report.
+pub fn run(root: &Path, ctx: &Context, options: &LintOptions) -> Result<LintReport> {
+    let rules = chosen(options)?;
+    let wanted = Wanted { anchors: rules.iter().any(|rule| rule.code.as_str() == "BROKEN_FRAGMENT") };
+    let facts = gather(root, ctx, wanted)?;
+    let mut diagnostics = apply(&rules, &facts);
+    if !options.paths.is_empty() {
+        diagnostics.retain(|found| options.paths.iter().any(|path| is_within(&found.path, path)));
+    }
+    let count = |severity| {
+        diagnostics.iter().filter(|found| found.severity == severity).count() as u64
+    };
+    Ok(LintReport {
+        error_count: count(Severity::Error),
+        warning_count: count(Severity::Warning),
+        files_examined: facts.files_examined,
+        diagnostics,
+    })
+}
+
+/// The rules that the options ask for, in registry order.
+fn chosen(options: &LintOptions) -> Result<Vec<&'static Rule>> {
+    for code in options.only.iter().chain(&options.skip) {
+        if rule(code).is_none() {
+            return Err(Error::new(
+                ErrorCode::InvalidArgument,
+                format!("there is no diagnostic with the code {code:?}"),
+            )
+            .with_hint("`llmwiki explain` lists the codes"));
+        }
+    }
+    let named = |list: &[String], rule: &Rule| list.iter().any(|code| code == rule.code.as_str());
+    Ok(RULES
+        .iter()
+        .copied()
+        .filter(|rule| {
+            let asked = if options.only.is_empty() {
+                options.all || !rule.on_request
+            } else {
+                named(&options.only, rule)
+            };
+            asked && !named(&options.skip, rule)
+        })
+        .collect())
+}
+
+/// What `rules` find in `facts`, in the order of the report.
+pub(crate) fn apply(rules: &[&Rule], facts: &Facts) -> Vec<Diagnostic> {
+    let mut sink = Sink::default();
+    for rule in rules {
+        match rule.check {
+            Check::Entry(check) => facts.entries.iter().for_each(|entry| check(entry, &mut sink)),
+            Check::Source(check) => {
+                facts.sources.iter().for_each(|source| check(source, &mut sink));
+            }
+            Check::Page(check) => {
+                facts.pages.iter().for_each(|page| check(page, facts, &mut sink));
+            }
+            Check::Wiki(check) => check(facts, &mut sink),
+        }
+    }
+    let mut found = sink.into_diagnostics();
+    found.sort_by(report_order);
+    found
+}
+
+fn report_order(a: &Diagnostic, b: &Diagnostic) -> Ordering {
+    let line = |found: &Diagnostic| (found.line.is_none(), found.line);
+    cmp_utf16(&a.path, &b.path)
+        .then_with(|| line(a).cmp(&line(b)))
+        .then_with(|| a.code.cmp(b.code))
+        .then_with(|| cmp_utf16(&a.message, &b.message))
+}
+
+/// Byte order differs from the order of UTF-16 code units only above U+FFFF.
+fn cmp_utf16(a: &str, b: &str) -> Ordering {
+    if a.is_ascii() && b.is_ascii() {
+        return a.cmp(b);
+    }
+    a.encode_utf16().cmp(b.encode_utf16())
+}
+
+/// Whether `path` is `wanted` or stands below it.
+fn is_within(path: &str, wanted: &str) -> bool {
+    let wanted = wanted.strip_prefix("./").unwrap_or(wanted).trim_end_matches('/');
+    wanted.is_empty()
+        || wanted == "."
+        || path.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_and_skip_choose_rules_and_refuse_unknown_codes() {
+        let codes = |options: &LintOptions| {
+            chosen(options).map(|rules| rules.iter().map(|rule| rule.code.as_str()).collect::<Vec<_>>())
+        };
+        let only = LintOptions { only: vec!["ORPHAN_PAGE".to_owned()], ..LintOptions::default() };
+        assert_eq!(codes(&only).unwrap(), ["ORPHAN_PAGE"]);
+        let skip = LintOptions { skip: vec!["ORPHAN_PAGE".to_owned()], ..LintOptions::default() };
+        assert!(!codes(&skip).unwrap().contains(&"ORPHAN_PAGE"));
+        let wrong = LintOptions { skip: vec!["ORPHAN".to_owned()], ..LintOptions::default() };
+        assert_eq!(codes(&wrong).unwrap_err().code(), ErrorCode::InvalidArgument);
+    }
+
+    #[test]
+    fn paths_match_whole_components() {
+        assert!(is_within("pages/a/b.md", "pages/a"));
+        assert!(is_within("pages/a/b.md", "./pages/"));
+        assert!(is_within("pages/a.md", "."));
+        assert!(!is_within("pages/ab.md", "pages/a"));
+    }
+}

@@ -1,0 +1,188 @@
+//! Facts for the tests of rules, built from values and read by the functions that read files.
+
+use super::facts::{
+    ContentFacts, DirectoryFacts, EntryFacts, Facts, IndexFile, MetadataFacts, PageFacts, RootFacts,
+    SchemaFacts, SourceFacts,
+};
+use super::graph::link_up;
+use super::reading;
+use super::registry::Rule;
+use super::run::{Diagnostic, apply};
+use super::store_facts::{StoreContents, StoreFacts, StoreState};
+use crate::id::{ContentHash, SourceId};
+use crate::source::{Metadata, examine_metadata};
+use crate::tree::Kind;
+
+/// Something that facts can be made of.
+pub(crate) trait Subject {
+    fn facts(self) -> Facts;
+}
+
+impl Subject for Facts {
+    fn facts(self) -> Facts {
+        self
+    }
+}
+
+impl Subject for SourceFacts {
+    fn facts(self) -> Facts {
+        wiki([], [self])
+    }
+}
+
+impl Subject for PageFacts {
+    fn facts(self) -> Facts {
+        wiki([self], [])
+    }
+}
+
+impl Subject for EntryFacts {
+    fn facts(self) -> Facts {
+        let mut facts = sound_wiki();
+        facts.entries.push(self);
+        facts
+    }
+}
+
+/// Runs one rule and checks how often it fires.
+#[track_caller]
+pub(crate) fn assert_reports(rule: &Rule, subject: impl Subject, count: usize) -> Vec<Diagnostic> {
+    let facts = subject.facts();
+    let found = apply(&[rule], &facts);
+    assert_eq!(found.len(), count, "{found:#?}\n{facts:#?}");
+    for diagnostic in &found {
+        assert_eq!((diagnostic.code, diagnostic.severity), (rule.code.as_str(), rule.severity));
+    }
+    found
+}
+
+/// A root that is nothing or no directory.
+pub(crate) fn root(root: RootFacts) -> Facts {
+    Facts::of_root(root)
+}
+
+/// A wiki without pages and sources on which no rule fires.
+pub(crate) fn sound_wiki() -> Facts {
+    let mut facts = Facts::of_root(RootFacts::Directory);
+    facts.schema = SchemaFacts::Text;
+    facts.pages_directory = DirectoryFacts::Directory;
+    facts.sources_directory = DirectoryFacts::Directory;
+    facts.index.directory = DirectoryFacts::Directory;
+    facts.index.search = IndexFile::Sound;
+    facts.index.state = IndexFile::Sound;
+    facts
+}
+
+/// A store on which no rule fires.
+pub(crate) fn sound_store() -> StoreFacts {
+    StoreFacts {
+        directory: DirectoryFacts::Directory,
+        state: StoreState::Read(Box::new(StoreContents::default())),
+    }
+}
+
+/// A wiki of these pages and sources.
+pub(crate) fn wiki(
+    pages: impl IntoIterator<Item = PageFacts>,
+    sources: impl IntoIterator<Item = SourceFacts>,
+) -> Facts {
+    let mut facts = sound_wiki();
+    facts.pages.extend(pages);
+    facts.sources.extend(sources);
+    facts.pages.sort_by(|a, b| a.path.cmp(&b.path));
+    facts.sources.sort_by(|a, b| a.path.cmp(&b.path));
+    link_up(&mut facts.pages);
+    facts
+}
+
+/// A link or dot file.
+pub(crate) fn entry(path: &str, kind: Kind) -> EntryFacts {
+    EntryFacts { path: path.to_owned(), kind }
+}
+
+/// The `metadata.json` of a source with this content.
+pub(crate) fn record(content: &[u8]) -> String {
+    Metadata {
+        id: SourceId::of(content),
+        name: "notes.txt".to_owned(),
+        media_type: "text/plain".to_owned(),
+        byte_count: content.len() as u64,
+        captured_at: "2026-02-03T04:05:06.789Z".to_owned(),
+        origin: None,
+    }
+    .render()
+}
+
+/// A sound source with this content.
+pub(crate) fn source(content: &[u8]) -> SourceFacts {
+    source_named(&SourceId::of(content).to_string(), Kind::Directory)
+        .with_content(content)
+        .with_metadata(&record(content))
+}
+
+/// An entry of `sources/` with this name and nothing in it.
+pub(crate) fn source_named(name: &str, kind: Kind) -> SourceFacts {
+    reading::source_entry(name.as_bytes(), kind)
+}
+
+impl SourceFacts {
+    pub(crate) fn with_content(mut self, content: &[u8]) -> Self {
+        self.content = ContentFacts::Read {
+            hash: ContentHash::of(content),
+            byte_count: content.len() as u64,
+            line_count: reading::count_lines(content),
+        };
+        self
+    }
+
+    pub(crate) fn without_content(mut self) -> Self {
+        self.content = ContentFacts::Missing;
+        self
+    }
+
+    pub(crate) fn with_metadata(mut self, text: &str) -> Self {
+        self.metadata = MetadataFacts::Read(examine_metadata(text.as_bytes()));
+        self
+    }
+
+    pub(crate) fn without_metadata(mut self) -> Self {
+        self.metadata = MetadataFacts::Missing;
+        self
+    }
+
+    pub(crate) fn with_extra_key(mut self, key: &str) -> Self {
+        if let MetadataFacts::Read(examined) = &mut self.metadata {
+            examined.unknown_keys.push(key.to_owned());
+        }
+        self
+    }
+}
+
+/// A page with one source. The body starts at line 8 of the file.
+pub(crate) fn page(id: &str, title: &str, body: &str) -> PageFacts {
+    text_page(id, title, &[SourceId::of(b"abc")], body)
+}
+
+/// A page that cites the sources with these contents.
+pub(crate) fn page_citing(id: &str, contents: &[&[u8]], body: &str) -> PageFacts {
+    let mut sources: Vec<SourceId> = contents.iter().map(|content| SourceId::of(content)).collect();
+    sources.sort_unstable();
+    text_page(id, id, &sources, body)
+}
+
+fn text_page(id: &str, title: &str, sources: &[SourceId], body: &str) -> PageFacts {
+    let text = crate::page::render(title, "Short.", sources, body).expect("a page");
+    page_of_bytes(id, text.as_bytes())
+}
+
+/// A page file with these bytes.
+pub(crate) fn page_of_bytes(id: &str, bytes: &[u8]) -> PageFacts {
+    let mut page = page_named(&format!("{id}.md"));
+    page.file = reading::page_file(bytes, true);
+    page
+}
+
+/// A file below `pages/` that was not looked at.
+pub(crate) fn page_named(path: &str) -> PageFacts {
+    reading::page_entry(path.as_bytes(), Kind::File)
+}

@@ -59,14 +59,15 @@ fn end_of_ignoring_case(html: &str, from: usize, needle: &str) -> usize {
 }
 
 /// Walks the attributes of a tag from behind its name: the value of the first `href`, and the
-/// offset behind the tag.
+/// offset behind the tag, which is the end of the text for a tag that never ends.
 fn attributes(html: &str, mut at: usize) -> (Option<&str>, usize) {
     let mut href = None;
     loop {
         let gap = html[at..].len() - html[at..].trim_start_matches(is_gap).len();
         at += gap;
         let Some(next) = html[at..].chars().next() else {
-            return (href, html.len());
+            // A browser drops a tag that never ends.
+            return (None, html.len());
         };
         if next == '>' {
             return (href, at + 1);
@@ -162,6 +163,7 @@ mod tests {
         ] {
             hrefs(html);
         }
-        check("<a href=\"x", &["x"]);
+        check("<a href=\"x", &[]);
+        check("<a href=x", &[]);
     }
 }

@@ -6,10 +6,12 @@
     reason = "tests arrange files themselves, behind the back of `tree`"
 )]
 
+mod field_reports_page;
+mod hostile_markdown;
 mod lint;
 mod vectors;
+mod vectors_index_v1;
 mod vectors_lint;
 mod vectors_page;
-mod vectors_index_v1;
 mod vectors_search_scoring;
 mod vectors_tokenize;

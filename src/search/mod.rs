@@ -12,6 +12,7 @@ pub mod postings;
 pub mod query;
 pub mod snippet;
 pub mod tokenize;
+pub mod topk;
 
 pub use analysis::{Analysis, AnalyzedSection, WEIGHT_UNIT};
 pub use query::{Candidate, Filters, Query, phrase_matches};

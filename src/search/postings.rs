@@ -53,6 +53,13 @@ pub struct Posting {
 #[error("posting row {0}")]
 pub struct PostingsError(&'static str);
 
+impl PostingsError {
+    /// An error whose message goes on after "posting row".
+    pub(crate) const fn new(what: &'static str) -> Self {
+        Self(what)
+    }
+}
+
 /// Pairs (weight, length) of which none is both lighter and longer than another, by rising
 /// weight and rising length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -131,6 +138,11 @@ impl Row {
         self.blocks.is_empty()
     }
 
+    /// The first section id.
+    pub fn first_section(&self) -> Option<u32> {
+        self.blocks.first()?.postings.first().map(|posting| posting.section)
+    }
+
     /// The last section id.
     pub fn last_section(&self) -> Option<u32> {
         self.blocks.last()?.postings.last().map(|posting| posting.section)
@@ -157,8 +169,29 @@ impl Row {
                 block.postings.retain(|posting| !gone(posting));
             }
         }
-        self.blocks.retain(|block| !block.postings.is_empty());
-        before - self.len()
+        let removed = before - self.len();
+        if removed > 0 {
+            self.join();
+        }
+        removed
+    }
+
+    /// Joins neighbours that fit into one sub-block.
+    fn join(&mut self) {
+        let mut joined: Vec<SubBlock> = Vec::with_capacity(self.blocks.len());
+        for block in self.blocks.drain(..) {
+            match joined.last_mut() {
+                _ if block.postings.is_empty() => {}
+                Some(last) if last.postings.len() + block.postings.len() <= SUB_BLOCK => {
+                    last.postings.extend(block.postings);
+                    for &(weight, length) in block.front.pairs() {
+                        last.front.add(weight, length);
+                    }
+                }
+                _ => joined.push(block),
+            }
+        }
+        self.blocks = joined;
     }
 
     /// Appends the encoded row to `out`.

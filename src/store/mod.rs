@@ -17,6 +17,7 @@ mod tables;
 
 mod batch;
 mod blobs;
+pub mod index;
 mod migrate;
 mod open;
 mod snapshot;

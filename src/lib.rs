@@ -8,13 +8,18 @@ compile_error!(
     "llmwiki does not support Windows yet: its file layer needs openat, flock and atomic exchange"
 );
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod config;
 pub mod context;
 pub mod error;
 pub mod id;
 pub mod limits;
 pub mod lint;
+pub mod ops;
 pub mod page;
+#[cfg(feature = "cli")]
+mod render;
 pub mod search;
 pub mod source;
 pub mod store;

@@ -33,7 +33,7 @@ pub use error::TreeError;
 pub use faults::{FailFrom, FaultOp, Faults, Recorder};
 pub use file_system::FileSystem;
 pub use lock::RootLock;
-pub use outside::{find_upward, read_input, read_optional, write_output};
+pub use outside::{find_upward, open_input, read_input, read_optional, write_output};
 pub use path::RelPath;
 pub use publish::{Exchanged, Published};
 pub use read::{Entry, FileRead};

@@ -2,7 +2,7 @@
 //! there, since the user chose the path.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,23 @@ pub fn read_input(path: &Path, limit: u64) -> Result<Vec<u8>> {
         return Err(too_large(length));
     }
     Ok(bytes)
+}
+
+/// Opens a file that the user named, for reading as it goes.
+///
+/// # Errors
+/// `Missing`, `NotRegular` for a directory, `Denied`, `Io`.
+pub fn open_input(path: &Path) -> Result<BufReader<File>> {
+    let shown = shown(path);
+    let failed = |error| TreeError::new("read", shown.as_str(), error);
+    let file = File::open(path).map_err(failed)?;
+    if file.metadata().map_err(failed)?.is_dir() {
+        return Err(TreeError::NotRegular {
+            path: shown,
+            kind: Kind::Directory,
+        });
+    }
+    Ok(BufReader::with_capacity(1 << 20, file))
 }
 
 /// [`read_input`] for a file that need not exist, as a configuration file.
@@ -117,7 +134,7 @@ pub fn write_output(path: &Path, bytes: &[u8], replace: bool) -> Result<()> {
 }
 
 /// The nearest `name` in `start` or a directory above it, whatever it is.
-pub fn find_upward(start: &Path, name: &str) -> Option<PathBuf> {
+pub fn find_upward(start: &Path, name: &Path) -> Option<PathBuf> {
     start
         .ancestors()
         .map(|dir| dir.join(name))

@@ -1,0 +1,86 @@
+//! `import`.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use super::Command;
+use crate::cli::Exit;
+use crate::cli::input;
+use crate::cli::output::Failure;
+use crate::cli::session::Session;
+use crate::ops::Import;
+use crate::render;
+use crate::wiki::ImportReport;
+
+/// Take in a stream of sources and pages, one JSON object a line
+///
+/// Lines are {"op":"add_source","name","content","mediaType"?,"origin"?,"id"?} and
+/// {"op":"upsert_page","id","title","summary","sources","body"}. A line that cannot be taken in
+/// is counted and named, and the rest goes on; the exit status is 1 then.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ImportArgs {
+    /// File with the stream; - is standard input
+    #[arg(long, value_name = "FILE")]
+    jsonl: PathBuf,
+    /// Stop at the first line that cannot be taken in
+    #[arg(long)]
+    strict: bool,
+}
+
+impl Command for Import {
+    type Args = ImportArgs;
+    const SHOWS_PROGRESS: bool = true;
+
+    /// Reads as it goes, since a stream may be larger than memory.
+    fn execute(args: ImportArgs, session: &Session) -> Result<Exit, Failure> {
+        let mut lines = input::lines(session, &args.jsonl, "the stream")?;
+        let report = session
+            .wiki
+            .import_jsonl(&session.ctx, &mut lines, args.strict)?;
+        session.report::<Self>(&report)
+    }
+
+    fn print(report: &ImportReport, session: &Session) -> Result<(), Failure> {
+        let mut out = String::new();
+        let _ = writeln!(
+            out,
+            "sources: {} new, {} known\npages: {} created, {} updated, {} unchanged",
+            report.sources_added,
+            report.sources_known,
+            report.pages_created,
+            report.pages_updated,
+            report.pages_unchanged
+        );
+        for (code, count) in &report.failure_counts {
+            let _ = writeln!(
+                out,
+                "left out: {} ({code})",
+                render::counted(*count, "line")
+            );
+        }
+        session.console.text(&out)?;
+        session.say_created(report.wiki_created);
+        let shown = session.ctx.limits.command_diagnostic_limit;
+        for failure in report.failures.iter().take(shown) {
+            session.console.warn(&format!(
+                "line {}: {} ({})",
+                failure.line, failure.message, failure.code
+            ));
+        }
+        if report.failures.len() > shown {
+            session.console.warn(&format!(
+                "{} more; --json names all",
+                report.failures.len() - shown
+            ));
+        }
+        Ok(())
+    }
+
+    fn exit(report: &ImportReport) -> Exit {
+        if report.failure_counts.is_empty() {
+            Exit::Done
+        } else {
+            Exit::No
+        }
+    }
+}

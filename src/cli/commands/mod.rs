@@ -1,0 +1,163 @@
+//! One console command for each operation: its arguments, how they become a request, and its
+//! text. [`COMMANDS`] is [`OPERATIONS`](crate::ops::OPERATIONS) seen from the console, in the
+//! same order; a test holds the two together.
+
+mod history;
+mod import;
+mod pages;
+mod restore;
+mod search;
+mod simple;
+mod sources;
+
+use clap::{ArgMatches, Args, FromArgMatches as _};
+
+use super::globals::Globals;
+use super::output::Failure;
+use super::session::Session;
+use super::{Exit, meta};
+use crate::error::{Error, ErrorCode};
+use crate::ops::{self, Operation};
+
+/// An operation as the console offers it.
+pub(crate) trait Command: Operation {
+    /// Its arguments; the request itself where nothing has to be read from files.
+    type Args: Args;
+    /// Whether it may take long enough for a progress bar.
+    const SHOWS_PROGRESS: bool = false;
+
+    /// Makes the requests, runs them and prints the reports.
+    fn execute(args: Self::Args, session: &Session) -> Result<Exit, Failure>;
+
+    /// Prints a report as text.
+    fn print(report: &Self::Report, session: &Session) -> Result<(), Failure>;
+
+    /// The exit that a report stands for.
+    fn exit(_: &Self::Report) -> Exit {
+        Exit::Done
+    }
+}
+
+/// A command whose types were erased.
+pub(crate) struct CommandEntry {
+    pub(crate) name: &'static str,
+    pub(crate) shows_progress: bool,
+    pub(crate) parser: fn() -> clap::Command,
+    pub(crate) run: fn(&ArgMatches, &Session) -> Result<Exit, Failure>,
+}
+
+const fn entry<C: Command>() -> CommandEntry {
+    CommandEntry {
+        name: C::NAME,
+        shows_progress: C::SHOWS_PROGRESS,
+        parser: || C::Args::augment_args(clap::Command::new(C::NAME)),
+        run: |matches, session| {
+            // The parser was made from these arguments; a mismatch is named all the same.
+            let args = C::Args::from_arg_matches(matches).map_err(|cause| {
+                Error::new(
+                    ErrorCode::InvalidArgument,
+                    cause.to_string().trim().to_owned(),
+                )
+            })?;
+            C::execute(args, session)
+        },
+    }
+}
+
+/// Every command that works on a wiki.
+pub(crate) const COMMANDS: &[CommandEntry] = &[
+    entry::<ops::Init>(),
+    entry::<ops::Status>(),
+    entry::<ops::AddSource>(),
+    entry::<ops::ReadSource>(),
+    entry::<ops::ListSources>(),
+    entry::<ops::UpsertPage>(),
+    entry::<ops::ReadPage>(),
+    entry::<ops::ListPages>(),
+    entry::<ops::DeletePage>(),
+    entry::<ops::History>(),
+    entry::<ops::Search>(),
+    entry::<ops::Explain>(),
+    entry::<ops::Reindex>(),
+    entry::<ops::Restore>(),
+    entry::<ops::Verify>(),
+    entry::<ops::Import>(),
+    entry::<ops::Export>(),
+];
+
+const AFTER_HELP: &str = "\
+Exit status:
+  0    done; a search without hits too
+  1    the answer is no: lint found errors, verify found damage, import left lines out
+  2    the command line or the configuration is wrong
+  3    the command failed and changed nothing
+  130  interrupted
+
+Environment:
+  LLMWIKI_ROOT, LLMWIKI_ACTOR, LLMWIKI_STORE_MODE=exclusive, LLMWIKI_LOG (a tracing filter),
+  LLMWIKI_NOW (RFC 3339, fixes the clock), LLMWIKI_<KEY> for each key of config.toml; NO_COLOR
+
+Without a command: status.";
+
+/// The whole command line.
+pub(crate) fn parser() -> clap::Command {
+    let mut parser = clap::Command::new("llmwiki")
+        .version(env!("CARGO_PKG_VERSION"))
+        .after_help(AFTER_HELP)
+        .max_term_width(100)
+        .infer_long_args(false)
+        .disable_help_subcommand(true);
+    parser = Globals::augment_args(parser)
+        .about("Durable, evidence-backed memory that agents and developers share")
+        .long_about(
+            "Durable, evidence-backed memory that agents and developers share.\n\n\
+             A wiki is a directory of immutable sources, each named by the SHA-256 of its bytes, \
+             and of Markdown pages that may only cite sources that exist.",
+        );
+    for command in COMMANDS {
+        parser = parser.subcommand((command.parser)());
+    }
+    for command in meta::COMMANDS {
+        parser = parser.subcommand((command.parser)());
+    }
+    parser
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_console_offers_every_operation_in_order() {
+        let console: Vec<_> = COMMANDS.iter().map(|command| command.name).collect();
+        let operations: Vec<_> = ops::OPERATIONS
+            .iter()
+            .map(|operation| operation.name)
+            .collect();
+        assert_eq!(console, operations);
+    }
+
+    #[test]
+    fn each_command_has_help_of_one_line_and_every_argument_is_described() {
+        for command in COMMANDS {
+            let parser = (command.parser)();
+            let about = parser
+                .get_about()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                !about.is_empty() && !about.contains('\n'),
+                "{}: {about:?}",
+                command.name
+            );
+            for argument in parser.get_arguments() {
+                assert!(
+                    argument.get_help().is_some(),
+                    "{} {}",
+                    command.name,
+                    argument.get_id()
+                );
+            }
+        }
+    }
+}

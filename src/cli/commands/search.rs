@@ -1,0 +1,52 @@
+//! `search`.
+
+use super::Command;
+use super::simple::warn_skipped;
+use crate::cli::Exit;
+use crate::cli::output::Failure;
+use crate::cli::session::Session;
+use crate::ops::Search;
+use crate::render;
+use crate::wiki::SearchReport;
+
+/// Search the pages, section by section, best first
+///
+/// Beyond plain words: "a phrase", -word, title:word, id:guides/*, source:ID. A query that begins
+/// with a minus stands after --. What people changed in the files is taken in first. No hit is an
+/// answer, not a failure: the exit status is 0.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SearchArgs {
+    /// What to look for; several words need no quotes
+    #[arg(required = true, value_name = "QUERY")]
+    words: Vec<String>,
+    /// At most this many hits, 1 to 100
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
+}
+
+impl Command for Search {
+    type Args = SearchArgs;
+
+    fn execute(args: SearchArgs, session: &Session) -> Result<Exit, Failure> {
+        session.run(Self {
+            query: args.words.join(" "),
+            limit: args.limit,
+        })
+    }
+
+    fn print(report: &SearchReport, session: &Session) -> Result<(), Failure> {
+        let console = &session.console;
+        console.text(&render::search(report, console.palette))?;
+        if report.hits.is_empty() {
+            console.note("no hits");
+        }
+        warn_skipped(&report.skipped, session);
+        if report.pending > 0 {
+            console.warn(&format!(
+                "{} in the files could not be taken in yet",
+                render::counted(report.pending, "change")
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! What a command works with: the wiki that the flags name, its context, and the console.
+
+use std::sync::Arc;
+
+use super::Exit;
+use super::commands::Command;
+use super::globals::Globals;
+use super::output::{Console, Failure};
+use super::progress::Bars;
+use super::signals::{self, Waiting};
+use crate::config::{self, Chosen, Environment};
+use crate::context::{Cancellation, Clock, Context, FixedClock, SystemClock};
+use crate::error::{Error, ErrorCode};
+use crate::wiki::Wiki;
+
+/// One command's surroundings.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) wiki: Wiki,
+    pub(crate) ctx: Context,
+    pub(crate) console: Console,
+    pub(crate) chosen: Chosen,
+    pub(crate) waiting: Waiting,
+    bars: Option<Arc<Bars>>,
+}
+
+impl Session {
+    pub(crate) fn open(
+        globals: &Globals,
+        console: Console,
+        shows_progress: bool,
+    ) -> Result<Self, Error> {
+        let environment = Environment::of_process()?;
+        let loaded = config::load(&environment, &globals.flags())?;
+        let clock = clock(&environment)?;
+        let cancellation = Cancellation::default();
+        let waiting = signals::install(cancellation.clone(), console.clone())?;
+        let mut ctx =
+            Context::new(clock, loaded.config.limits.clone()).with_cancellation(cancellation);
+        let bars = (shows_progress && !console.quiet)
+            .then(Bars::on_terminal)
+            .flatten();
+        if let Some(bars) = &bars {
+            ctx = ctx.with_progress(bars.clone());
+        }
+        tracing::info!(root = %loaded.root.display(), chosen = loaded.chosen.words(), "root");
+        let wiki = Wiki::new(loaded.root, loaded.config);
+        Ok(Self {
+            wiki,
+            ctx,
+            console,
+            chosen: loaded.chosen,
+            waiting,
+            bars,
+        })
+    }
+
+    /// Runs a request and prints its report.
+    pub(crate) fn run<C: Command>(&self, request: C) -> Result<Exit, Failure> {
+        let report = request.run(&self.wiki, &self.ctx)?;
+        self.report::<C>(&report)
+    }
+
+    /// Prints a report and gives the exit that belongs to it.
+    pub(crate) fn report<C: Command>(&self, report: &C::Report) -> Result<Exit, Failure> {
+        self.clear_progress();
+        if self.console.json {
+            self.console.json(report)?;
+        } else {
+            C::print(report, self)?;
+        }
+        Ok(C::exit(report))
+    }
+
+    /// Takes progress bars away before other text is written.
+    pub(crate) fn clear_progress(&self) {
+        if let Some(bars) = &self.bars {
+            bars.clear();
+        }
+    }
+
+    /// The end of the command.
+    pub(crate) fn finish(&self) {
+        self.clear_progress();
+    }
+
+    /// Says that the command made the wiki.
+    pub(crate) fn say_created(&self, created: bool) {
+        if created {
+            self.console
+                .note(&format!("made a wiki in {}", self.wiki.root().display()));
+        }
+    }
+}
+
+fn clock(environment: &Environment) -> Result<Arc<dyn Clock>, Error> {
+    match environment.get("LLMWIKI_NOW") {
+        None => Ok(Arc::new(SystemClock)),
+        Some(text) => text
+            .parse()
+            .map(|now| Arc::new(FixedClock(now)) as Arc<dyn Clock>)
+            .map_err(|cause: jiff::Error| {
+                Error::new(ErrorCode::InvalidConfig, format!("LLMWIKI_NOW is {text:?}"))
+                    .with_source(cause)
+                    .with_hint("give RFC 3339 with a zone, for example 2026-02-03T04:05:06Z")
+            }),
+    }
+}

@@ -1,0 +1,352 @@
+//! The keys of `config.toml`, once: name, range, meaning. `LLMWIKI_<KEY>` and `--set KEY=VALUE`
+//! are the same table read from text. Keys are spelled in `snake_case` or `camelCase`.
+
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use super::Config;
+use crate::error::{Error, ErrorCode, Result};
+use crate::search::Analysis;
+
+/// What a key takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A whole number in a range, both ends included.
+    Number { least: u64, most: u64 },
+    /// Text that is not blank.
+    Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A part that a later feature reads by itself; only for files.
+    Part,
+}
+
+/// One key.
+#[derive(Debug)]
+pub struct Key {
+    /// Its name in `snake_case`.
+    pub name: &'static str,
+    /// What it means, with its default.
+    pub meaning: &'static str,
+    kind: Kind,
+}
+
+/// Largest number that a TOML file can hold.
+const MOST: u64 = i64::MAX as u64;
+
+/// Every key, in the order of the reference page.
+pub const KEYS: &[Key] = &[
+    Key {
+        name: "root",
+        meaning: "name of the wiki's directory, looked for upward, or its path (.llmwiki)",
+        kind: Kind::Text,
+    },
+    Key {
+        name: "max_source_bytes",
+        meaning: "largest source in bytes, at least 1 (2097152)",
+        kind: Kind::Number {
+            least: 1,
+            most: MOST,
+        },
+    },
+    Key {
+        name: "max_page_bytes",
+        meaning: "largest page file in bytes, at least 1 (524288)",
+        kind: Kind::Number {
+            least: 1,
+            most: MOST,
+        },
+    },
+    Key {
+        name: "max_results",
+        meaning: "number of search hits, 1 to 100 (20)",
+        kind: Kind::Number {
+            least: 1,
+            most: 100,
+        },
+    },
+    Key {
+        name: "max_snippet_bytes",
+        meaning: "largest snippet in bytes, 64 to 16384 (1200)",
+        kind: Kind::Number {
+            least: 64,
+            most: 16_384,
+        },
+    },
+    Key {
+        name: "command_diagnostic_limit",
+        meaning: "findings that the console prints before it counts the rest, 1 to 100 (20)",
+        kind: Kind::Number {
+            least: 1,
+            most: 100,
+        },
+    },
+    Key {
+        name: "analysis",
+        meaning: "how text becomes search terms, standard or classic (standard)",
+        kind: Kind::Word(&["standard", "classic"]),
+    },
+    Key {
+        name: "language",
+        meaning: "language of the pages, for example en (detected)",
+        kind: Kind::Text,
+    },
+    Key {
+        name: "models",
+        meaning: "language models",
+        kind: Kind::Part,
+    },
+    Key {
+        name: "forges",
+        meaning: "servers that hold other projects",
+        kind: Kind::Part,
+    },
+    Key {
+        name: "projects",
+        meaning: "other projects",
+        kind: Kind::Part,
+    },
+];
+
+impl Key {
+    /// Name of the environment variable.
+    pub fn variable(&self) -> String {
+        format!("LLMWIKI_{}", self.name.to_ascii_uppercase())
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        self.name == name || camel_case(self.name) == name
+    }
+}
+
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut camel = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let (first, rest) = word.split_at(1);
+        camel.push_str(&first.to_ascii_uppercase());
+        camel.push_str(rest);
+    }
+    camel
+}
+
+/// Where a setting was read, for messages.
+#[derive(Debug, Clone)]
+pub(super) enum Origin {
+    /// `path:line`.
+    File(String),
+    Variable(String),
+    Flag,
+}
+
+impl Origin {
+    fn refuse(&self, message: &str) -> Error {
+        let place = match self {
+            Self::File(place) => place.as_str(),
+            Self::Variable(name) => name.as_str(),
+            Self::Flag => "--set",
+        };
+        Error::new(ErrorCode::InvalidConfig, format!("{place}: {message}"))
+    }
+}
+
+/// A value that was checked against its key.
+#[derive(Debug, Clone)]
+enum Value {
+    Number(u64),
+    Text(String),
+    Part,
+}
+
+/// A key with its checked value.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    key: &'static Key,
+    value: Value,
+}
+
+/// The key of this name.
+pub(super) fn find(name: &str, origin: &Origin) -> Result<&'static Key> {
+    KEYS.iter().find(|key| key.is_named(name)).ok_or_else(|| {
+        let known: Vec<_> = KEYS.iter().map(|key| key.name).collect();
+        origin
+            .refuse(&format!("unknown key {name:?}"))
+            .with_hint(format!("the known keys are {}", known.join(", ")))
+    })
+}
+
+impl Setting {
+    /// A setting given as text, by a variable or flag.
+    pub(super) fn of_text(key: &'static Key, text: &str, origin: &Origin) -> Result<Self> {
+        let value = match key.kind {
+            Kind::Number { .. } => Value::Number(text.trim().parse().map_err(|_| {
+                origin.refuse(&format!("{} takes a whole number, not {text:?}", key.name))
+            })?),
+            Kind::Text | Kind::Word(_) => Value::Text(text.to_owned()),
+            Kind::Part => {
+                return Err(origin.refuse(&format!("{} can only stand in a file", key.name)));
+            }
+        };
+        Self::checked(key, value, origin)
+    }
+
+    fn of_toml(key: &'static Key, value: &DeValue<'_>, origin: &Origin) -> Result<Self> {
+        let wrong = |wanted: &str| origin.refuse(&format!("{} takes {wanted}", key.name));
+        let value = match (key.kind, value) {
+            (Kind::Number { .. }, DeValue::Integer(number)) => {
+                let digits = number.as_str();
+                Value::Number(
+                    u64::from_str_radix(digits, number.radix())
+                        .map_err(|_| wrong("a whole number that is not negative"))?,
+                )
+            }
+            (Kind::Number { .. }, _) => return Err(wrong("a whole number")),
+            (Kind::Text | Kind::Word(_), DeValue::String(text)) => {
+                Value::Text(text.clone().into_owned())
+            }
+            (Kind::Text | Kind::Word(_), _) => return Err(wrong("text in quotes")),
+            (Kind::Part, DeValue::Table(_) | DeValue::Array(_)) => Value::Part,
+            (Kind::Part, _) => return Err(wrong("a table")),
+        };
+        Self::checked(key, value, origin)
+    }
+
+    fn checked(key: &'static Key, value: Value, origin: &Origin) -> Result<Self> {
+        let name = key.name;
+        match (key.kind, &value) {
+            (Kind::Number { least, most }, Value::Number(number))
+                if !(least..=most).contains(number) =>
+            {
+                let range = if most == MOST {
+                    format!("at least {least}")
+                } else {
+                    format!("{least} to {most}")
+                };
+                Err(origin.refuse(&format!("{name} is {number}, it must be {range}")))
+            }
+            (Kind::Text, Value::Text(text)) if text.trim().is_empty() => {
+                Err(origin.refuse(&format!("{name} is blank")))
+            }
+            (Kind::Word(words), Value::Text(text)) if !words.contains(&text.as_str()) => {
+                Err(origin.refuse(&format!(
+                    "{name} is {text:?}, it must be {}",
+                    words.join(" or ")
+                )))
+            }
+            _ => Ok(Self { key, value }),
+        }
+    }
+
+    /// The root, when this setting names one.
+    pub(super) fn root(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) if self.key.name == "root" => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Puts the value where it belongs. The root is not part of it: it was found before.
+    pub(super) fn apply(&self, config: &mut Config) {
+        let limits = &mut config.limits;
+        match (self.key.name, &self.value) {
+            ("max_source_bytes", &Value::Number(number)) => limits.max_source_bytes = number,
+            ("max_page_bytes", &Value::Number(number)) => limits.max_page_bytes = number,
+            ("max_results", &Value::Number(number)) => limits.max_results = size(number),
+            ("max_snippet_bytes", &Value::Number(number)) => {
+                limits.max_snippet_bytes = size(number);
+            }
+            ("command_diagnostic_limit", &Value::Number(number)) => {
+                limits.command_diagnostic_limit = size(number);
+            }
+            ("analysis", Value::Text(word)) => {
+                // `checked` let only names of analyses pass.
+                config.analysis = Analysis::parse(word).unwrap_or_default();
+            }
+            ("language", Value::Text(language)) => config.language = Some(language.clone()),
+            _ => {}
+        }
+    }
+}
+
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// Reads a file; `path` is for messages.
+pub(super) fn read(text: &str, path: &Path) -> Result<Vec<Setting>> {
+    let origin = |at: usize| {
+        let line = 1 + text.as_bytes()[..at.min(text.len())]
+            .iter()
+            .filter(|&&byte| byte == b'\n')
+            .count();
+        Origin::File(format!("{}:{line}", path.display()))
+    };
+    let table = DeTable::parse(text).map_err(|cause| {
+        let at = cause.span().map_or(0, |span| span.start);
+        origin(at).refuse(cause.message())
+    })?;
+    let mut entries: Vec<_> = table.get_ref().iter().collect();
+    entries.sort_by_key(|(name, _)| name.span().start);
+    let mut settings: Vec<Setting> = Vec::new();
+    for (name, value) in entries {
+        let place = origin(name.span().start);
+        let key = find(name.get_ref(), &place)?;
+        if settings.iter().any(|setting| setting.key.name == key.name) {
+            return Err(place.refuse(&format!("{} is given twice", key.name)));
+        }
+        settings.push(Setting::of_toml(key, value.get_ref(), &place)?);
+    }
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_spellings_name_the_same_key() {
+        assert_eq!(camel_case("max_source_bytes"), "maxSourceBytes");
+        for key in KEYS {
+            assert!(key.is_named(key.name) && key.is_named(&camel_case(key.name)));
+        }
+    }
+
+    #[test]
+    fn every_key_but_the_parts_and_the_root_changes_the_config() {
+        for key in KEYS {
+            let text = match key.kind {
+                Kind::Number { most, .. } => most.to_string(),
+                Kind::Text => "de".to_owned(),
+                Kind::Word(words) => words[words.len() - 1].to_owned(),
+                Kind::Part => continue,
+            };
+            let mut config = Config::default();
+            Setting::of_text(key, &text, &Origin::Flag)
+                .unwrap()
+                .apply(&mut config);
+            assert_eq!(
+                config == Config::default(),
+                key.name == "root",
+                "{}",
+                key.name
+            );
+        }
+    }
+
+    #[test]
+    fn the_ends_of_each_range_are_inside() {
+        for key in KEYS {
+            let Kind::Number { least, most } = key.kind else {
+                continue;
+            };
+            let set = |number: u64| Setting::of_text(key, &number.to_string(), &Origin::Flag);
+            assert!(set(least).is_ok() && set(most).is_ok(), "{}", key.name);
+            assert!(
+                set(least - 1).is_err() && set(most + 1).is_err(),
+                "{}",
+                key.name
+            );
+        }
+    }
+}

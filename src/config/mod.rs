@@ -1,0 +1,312 @@
+//! Settings of one wiki: the values, and where they come from. In rising order: the defaults,
+//! `config.toml` in the root, the user's `config.toml`, `LLMWIKI_*` variables, flags.
+//!
+//! [`locate`] finds the root; [`keys`] holds the one table of keys with their ranges, so that the
+//! three spellings (file, variable, flag) cannot come to differ.
+
+mod keys;
+mod locate;
+
+pub use keys::{KEYS, Key};
+pub use locate::Chosen;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits::Limits;
+use crate::search::Analysis;
+use crate::tree;
+
+/// Settings of one wiki.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Config {
+    /// Limits of sources, pages, results and reports.
+    pub limits: Limits,
+    /// How text becomes terms. A change reindexes.
+    pub analysis: Analysis,
+    /// Language of the pages, which the `standard` analysis otherwise detects.
+    pub language: Option<String>,
+    /// Who writes, as recorded in revisions; empty when nobody said.
+    pub actor: String,
+    /// Share the store between processes by whole-file locks instead of byte ranges
+    /// (`LLMWIKI_STORE_MODE=exclusive`).
+    pub exclusive_store: bool,
+}
+
+/// A config file is a few lines; what is larger is something else.
+const MAX_CONFIG_BYTES: u64 = 1 << 20;
+
+/// The parts of the process environment that settings come from, taken once.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, String>,
+    /// Where relative roots start.
+    pub directory: PathBuf,
+    /// The user's own config file, which may not exist.
+    pub user_file: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The environment of this process.
+    ///
+    /// # Errors
+    /// `INVALID_CONFIG` for an `LLMWIKI_*` variable that is not UTF-8 and for a working directory
+    /// that no longer exists.
+    pub fn of_process() -> Result<Self> {
+        let mut variables = BTreeMap::new();
+        for (name, value) in std::env::vars_os() {
+            let Some(name) = name.to_str().filter(|name| name.starts_with("LLMWIKI_")) else {
+                continue;
+            };
+            let value = value.into_string().map_err(|_| {
+                Error::new(
+                    ErrorCode::InvalidConfig,
+                    format!("the variable {name} is not UTF-8"),
+                )
+            })?;
+            variables.insert(name.to_owned(), value);
+        }
+        let directory = std::env::current_dir().map_err(|cause| {
+            Error::new(
+                ErrorCode::InvalidConfig,
+                "the working directory cannot be read",
+            )
+            .with_source(cause)
+        })?;
+        let user_file = etcetera::choose_base_strategy().ok().map(|strategy| {
+            use etcetera::BaseStrategy as _;
+            strategy.config_dir().join("llmwiki").join("config.toml")
+        });
+        Ok(Self {
+            variables,
+            directory,
+            user_file,
+        })
+    }
+
+    /// An environment made by hand, for tests and embedding.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            variables: BTreeMap::new(),
+            directory: directory.into(),
+            user_file: None,
+        }
+    }
+
+    /// The same environment with one more variable.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// The value of a variable; an empty one counts as unset.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
+    }
+}
+
+/// What flags say: they win over everything else.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    /// `--root`.
+    pub root: Option<PathBuf>,
+    /// `--actor`.
+    pub actor: Option<String>,
+    /// `--set KEY=VALUE`, in order.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A root with its settings.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The root directory; it need not exist.
+    pub root: PathBuf,
+    /// Who chose that root.
+    pub chosen: Chosen,
+    /// The merged settings.
+    pub config: Config,
+}
+
+/// Finds the root and merges its settings.
+///
+/// # Errors
+/// `INVALID_CONFIG` naming file and line, variable or flag: for an unknown key, a value of the
+/// wrong type or out of its range, or a file that cannot be read.
+pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
+    let user = match &environment.user_file {
+        Some(path) => read_file(path)?,
+        None => Vec::new(),
+    };
+    let mut variables = Vec::new();
+    for key in KEYS {
+        let name = key.variable();
+        if let Some(value) = environment.get(&name) {
+            variables.push(keys::Setting::of_text(
+                key,
+                value,
+                &keys::Origin::Variable(name),
+            )?);
+        }
+    }
+    let mut settings = Vec::new();
+    for (name, value) in &flags.settings {
+        let key = keys::find(name, &keys::Origin::Flag)?;
+        settings.push(keys::Setting::of_text(key, value, &keys::Origin::Flag)?);
+    }
+
+    let named = |settings: &[keys::Setting]| {
+        settings
+            .iter()
+            .filter_map(keys::Setting::root)
+            .next_back()
+            .map(PathBuf::from)
+    };
+    let (root, chosen) = locate::root(
+        &environment.directory,
+        flags.root.clone().or_else(|| named(&settings)).as_deref(),
+        named(&variables).as_deref(),
+        named(&user).as_deref(),
+    )?;
+
+    let of_root = read_file(&root.join("config.toml"))?;
+    let mut config = Config::default();
+    for setting in [of_root, user, variables, settings].iter().flatten() {
+        setting.apply(&mut config);
+    }
+    if let Some(actor) = flags.actor.as_deref().or(environment.get("LLMWIKI_ACTOR")) {
+        actor.trim().clone_into(&mut config.actor);
+    }
+    match environment.get("LLMWIKI_STORE_MODE") {
+        None | Some("shared") => {}
+        Some("exclusive") => config.exclusive_store = true,
+        Some(other) => {
+            return Err(Error::new(
+                ErrorCode::InvalidConfig,
+                format!("LLMWIKI_STORE_MODE is {other:?}"),
+            )
+            .with_hint("it is either shared (the default) or exclusive"));
+        }
+    }
+    Ok(Loaded {
+        root,
+        chosen,
+        config,
+    })
+}
+
+fn read_file(path: &Path) -> Result<Vec<keys::Setting>> {
+    let read = tree::read_optional(path, MAX_CONFIG_BYTES).map_err(|cause| {
+        Error::new(ErrorCode::InvalidConfig, cause.to_string()).with_source(cause)
+    })?;
+    let Some(bytes) = read else {
+        return Ok(Vec::new());
+    };
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Error::new(
+            ErrorCode::InvalidConfig,
+            format!("{} is not UTF-8", path.display()),
+        )
+    })?;
+    keys::read(&text, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(root: &str, user: &str) -> (tempfile::TempDir, Environment) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(".llmwiki")).unwrap();
+        std::fs::write(folder.path().join(".llmwiki/config.toml"), root).unwrap();
+        std::fs::write(folder.path().join("user.toml"), user).unwrap();
+        let mut environment = Environment::new(folder.path());
+        environment.user_file = Some(folder.path().join("user.toml"));
+        (folder, environment)
+    }
+
+    #[test]
+    fn later_layers_win_over_earlier_ones() {
+        let (_folder, environment) = files(
+            "max_results = 1\nmax_page_bytes = 10\nmaxSnippetBytes = 100\nanalysis = 'classic'\n",
+            "max_results = 2\nmax_page_bytes = 20\n",
+        );
+        let environment = environment.with("LLMWIKI_MAX_RESULTS", "3");
+        let flags = Flags {
+            settings: vec![("maxResults".into(), "4".into())],
+            ..Flags::default()
+        };
+        let config = load(&environment, &Flags::default()).unwrap().config;
+        assert_eq!(config.limits.max_results, 3);
+        assert_eq!(config.limits.max_page_bytes, 20);
+        assert_eq!(config.limits.max_snippet_bytes, 100);
+        assert_eq!(config.analysis, Analysis::Classic);
+        assert_eq!(
+            load(&environment, &flags)
+                .unwrap()
+                .config
+                .limits
+                .max_results,
+            4
+        );
+    }
+
+    #[test]
+    fn a_fault_is_named_with_file_and_line() {
+        for (text, line, word) in [
+            (
+                "max_results = 1\nmax_result = 2\n",
+                ":2:",
+                "unknown key \"max_result\"",
+            ),
+            ("\n\nmax_results = 101\n", ":3:", "1 to 100"),
+            ("max_results = 'ten'\n", ":1:", "max_results"),
+            ("max_results = 1\nmaxResults = 2\n", ":2:", "twice"),
+            ("max_results = \n", ":1:", ""),
+            ("analysis = 'fancy'\n", ":1:", "classic"),
+        ] {
+            let (_folder, environment) = files(text, "");
+            let error = load(&environment, &Flags::default()).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InvalidConfig);
+            let said = format!("{} {}", error.message(), error.hint().unwrap_or_default());
+            assert!(
+                said.contains(line) && said.contains(word),
+                "{text:?} gives {said}"
+            );
+            assert!(said.contains("config.toml"), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_told_the_known_ones() {
+        let (_folder, environment) = files("typo = 1\n", "");
+        let error = load(&environment, &Flags::default()).unwrap_err();
+        for key in KEYS {
+            assert!(error.hint().unwrap().contains(key.name), "{}", key.name);
+        }
+    }
+
+    #[test]
+    fn a_variable_out_of_range_is_named() {
+        let environment = Environment::new("/").with("LLMWIKI_MAX_SNIPPET_BYTES", "63");
+        let error = load(&environment, &Flags::default()).unwrap_err();
+        assert!(
+            error.message().contains("LLMWIKI_MAX_SNIPPET_BYTES"),
+            "{}",
+            error.message()
+        );
+    }
+
+    #[test]
+    fn parts_of_later_layers_are_read_but_mean_nothing_yet() {
+        let (_folder, environment) = files("[models]\nask = 'x'\n[[projects]]\nname = 'a'\n", "");
+        assert_eq!(
+            load(&environment, &Flags::default()).unwrap().config,
+            Config::default()
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! `search`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, Operation};
+use crate::context::Context;
+use crate::error::{Error, ErrorCode, Result};
+use crate::wiki::{SearchReport, SearchRequest, Wiki};
+
+/// Search the pages, section by section, best first
+///
+/// Beyond plain words: "a phrase", -word, title:word, id:guides/*, source:ID. What people changed
+/// in the files is taken in first. No hit is an answer, not a failure.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Search {
+    /// What to look for.
+    pub query: String,
+    /// At most this many hits, 1 to 100; max_results of the configuration when not given.
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+impl Operation for Search {
+    const NAME: &'static str = "search";
+    const EFFECT: Effect = Effect::Reads;
+    const MCP: Option<&'static str> = Some("llmwiki_search");
+    type Report = SearchReport;
+
+    fn run(self, wiki: &Wiki, ctx: &Context) -> Result<SearchReport> {
+        if self.query.trim().is_empty() {
+            return Err(Error::new(ErrorCode::InvalidArgument, "the query is blank"));
+        }
+        wiki.search(
+            ctx,
+            &SearchRequest {
+                query: self.query,
+                limit: self.limit,
+            },
+        )
+    }
+}

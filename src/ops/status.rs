@@ -1,0 +1,29 @@
+//! `status`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Effect, Operation};
+use crate::context::Context;
+use crate::error::Result;
+use crate::wiki::{StatusReport, Wiki};
+
+/// Say what is there: root, counts, schema text, state of the index
+///
+/// Changes nothing and takes nothing in: an edit that the index does not know yet shows as stale.
+/// Where there is no wiki the answer is initialized: false.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct Status {}
+
+impl Operation for Status {
+    const NAME: &'static str = "status";
+    const EFFECT: Effect = Effect::Reads;
+    const MCP: Option<&'static str> = Some("llmwiki_status");
+    type Report = StatusReport;
+
+    fn run(self, wiki: &Wiki, ctx: &Context) -> Result<StatusReport> {
+        wiki.status(ctx)
+    }
+}

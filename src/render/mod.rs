@@ -1,0 +1,23 @@
+//! Reports as text for people. Each function gives what goes to standard output, and nothing
+//! else: what is talk (a hint, a count of what was left out) is for the caller to say on standard
+//! error. Whatever came out of a wiki is made safe for a terminal here.
+
+mod explain;
+mod history;
+mod pages;
+mod restore;
+mod search;
+mod sources;
+mod status;
+mod style;
+mod verify;
+
+pub(crate) use explain::explain;
+pub(crate) use history::history;
+pub(crate) use pages::{list_pages, upsert_page};
+pub(crate) use restore::restore;
+pub(crate) use search::search;
+pub(crate) use sources::list_sources;
+pub(crate) use status::status;
+pub(crate) use style::{Palette, counted, safe, safe_line};
+pub(crate) use verify::verify;

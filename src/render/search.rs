@@ -1,0 +1,109 @@
+//! Search hits: page, heading trail, lines and score on one line, then the snippet.
+
+use std::fmt::Write as _;
+
+use super::style::{Palette, safe, safe_line};
+use crate::wiki::{SearchHit, SearchReport};
+
+/// The hits, best first; nothing when there are none.
+pub(crate) fn search(report: &SearchReport, palette: Palette) -> String {
+    let mut out = String::new();
+    for (at, hit) in report.hits.iter().enumerate() {
+        if at > 0 {
+            out.push('\n');
+        }
+        let _ = write!(
+            out,
+            "{}:{}-{}",
+            palette.name(&hit.page_id),
+            hit.start_line,
+            hit.end_line
+        );
+        let _ = writeln!(
+            out,
+            "  {}  {}",
+            trail(hit),
+            palette.dim(&format!("{:.2}", hit.score))
+        );
+        for line in snippet(hit, palette)
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+        {
+            let _ = writeln!(out, "    {line}");
+        }
+    }
+    out
+}
+
+/// Title and headings, without naming the title twice.
+fn trail(hit: &SearchHit) -> String {
+    let mut parts = vec![hit.title.as_str()];
+    for heading in &hit.heading_trail {
+        if parts.last() != Some(&heading.as_str()) {
+            parts.push(heading);
+        }
+    }
+    safe_line(&parts.join(" > ")).into_owned()
+}
+
+fn snippet(hit: &SearchHit, palette: Palette) -> String {
+    let mut out = String::new();
+    let mut from = 0;
+    for &(start, end) in &hit.matches {
+        let (Some(before), Some(word)) =
+            (hit.snippet.get(from..start), hit.snippet.get(start..end))
+        else {
+            continue;
+        };
+        out.push_str(&safe(before));
+        out.push_str(&palette.matched(&safe(word)));
+        from = end;
+    }
+    out.push_str(&safe(hit.snippet.get(from..).unwrap_or_default()));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(snippet: &str, matches: &[(usize, usize)]) -> SearchHit {
+        SearchHit {
+            page_id: "guides/install".into(),
+            title: "Install".into(),
+            heading_trail: vec!["Install".into(), "Linux".into()],
+            start_line: 12,
+            end_line: 20,
+            score: 8.306,
+            snippet: snippet.into(),
+            matches: matches.to_vec(),
+            source_ids: Vec::new(),
+        }
+    }
+
+    fn text(hits: Vec<SearchHit>) -> String {
+        let report = SearchReport {
+            hits,
+            skipped: Vec::new(),
+            pending: 0,
+        };
+        search(&report, Palette::new(false))
+    }
+
+    #[test]
+    fn a_hit_shows_page_lines_trail_and_marked_words() {
+        assert_eq!(
+            text(vec![hit(
+                "Run the installer.\n\nThen run it.",
+                &[(0, 3), (25, 28)]
+            )]),
+            "guides/install:12-20  Install > Linux  8.31\n    **Run** the installer.\n    Then **run** it.\n"
+        );
+    }
+
+    #[test]
+    fn a_range_that_does_not_fit_the_snippet_is_left_unmarked() {
+        let text = text(vec![hit("short", &[(2, 99)])]);
+        assert!(text.contains("    short\n"), "{text}");
+    }
+}

@@ -17,6 +17,7 @@ use redb::{Builder, ConcurrencyMode, Database, ReadOnlyDatabase, ReadableDatabas
 use super::backend::{BackendFaults, StoreFile};
 use super::batch::Batch;
 use super::error::{StoreError, guard};
+use super::index::{IndexCache, IndexSet};
 use super::migrate;
 use super::schema::{Meta, SCHEMA_KEY, SCHEMA_VERSION, STATE_KEY, SchemaRow, StateRow};
 use super::snapshot::{OpenWrite, Snapshot, Txn, View};
@@ -121,6 +122,7 @@ pub struct Store {
     name: String,
     identity: Identity,
     options: StoreOptions,
+    caches: [IndexCache; 2],
 }
 
 impl std::fmt::Debug for Store {
@@ -220,6 +222,7 @@ impl Store {
             name: name.to_owned(),
             identity,
             options: options.clone(),
+            caches: Default::default(),
         }
     }
 
@@ -412,6 +415,11 @@ impl Store {
             Some(handle) => guard(|| close(handle)),
             None => Ok(()),
         }
+    }
+
+    /// What searches through this handle keep of an index between them.
+    pub fn index_cache(&self, set: IndexSet) -> &IndexCache {
+        &self.caches[set as usize]
     }
 
     /// The options it was opened with.

@@ -34,6 +34,12 @@ pub trait BackendFaults: Send + Sync {
     fn before(&self, op: BackendOp) -> io::Result<()>;
 }
 
+impl BackendFaults for crate::tree::FailFrom {
+    fn before(&self, _: BackendOp) -> io::Result<()> {
+        self.step()
+    }
+}
+
 /// redb's file backend, with a place for injected faults.
 pub(crate) struct StoreFile {
     inner: FileBackend,

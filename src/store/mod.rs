@@ -20,14 +20,20 @@ mod blobs;
 pub mod index;
 mod migrate;
 mod open;
+mod rows;
+mod salvage;
 mod snapshot;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod trials;
+mod verify;
 
 pub use backend::{BackendFaults, BackendOp};
 pub use batch::Batch;
 pub use error::{StoreError, guard, in_guard};
 pub use open::{Access, Concurrency, Opened, Store, StoreOptions};
+pub use salvage::{FindContent, Salvage, salvage};
 pub use schema::{Meta, Nature, SCHEMA_VERSION};
 pub use snapshot::{Snapshot, View};
 pub use tables::citations::{CitationsRecord, ClaimRecord};
@@ -41,3 +47,4 @@ pub use tables::source_events::{SourceEvent, SourceEventKind};
 pub use tables::sources::SourceRecord;
 pub use tables::stamps::StampRecord;
 pub use tables::titles::{NameKind, NamesRecord};
+pub use verify::{StoreFault, Verification, verify};

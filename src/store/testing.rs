@@ -2,8 +2,15 @@
 
 use std::path::PathBuf;
 
-use super::{Access, Meta, Opened, Store, StoreError, StoreOptions};
-use crate::id::PageId;
+use super::rows;
+use super::schema::TABLES;
+use super::verify::walk;
+use super::{
+    Access, CitationsRecord, ClaimRecord, How, IntentOp, IntentRecord, LinkRecord, LinksRecord,
+    Meta, NamesRecord, Opened, PageRecord, RevisionRecord, SectionRecord, SkippedRecord,
+    SourceEvent, SourceEventKind, SourceRecord, StampRecord, Store, StoreError, StoreOptions, View,
+};
+use crate::id::{PageId, SourceId};
 use crate::tree::{STORE_FILE, Tree};
 
 /// A tree with a place for a store.
@@ -14,7 +21,13 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        // Most trials wait for syncs alone; in memory they cost nothing.
+        let memory = std::path::Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory).unwrap()
+        } else {
+            tempfile::tempdir().unwrap()
+        };
         let tree = Tree::create(&folder.path().join("wiki")).unwrap();
         Self { folder, tree }
     }
@@ -68,4 +81,207 @@ impl Place {
 
 pub(crate) fn page(id: &str) -> PageId {
     PageId::parse(id).unwrap()
+}
+
+/// Every row of the sealed tables, one a line, in key order; unreadable rows say why.
+pub(crate) fn dump(view: &View) -> String {
+    let mut lines = String::new();
+    for &(table, _) in TABLES {
+        let ended = walk(view, table, &mut |key, value| {
+            let row = match rows::read(table, key, value) {
+                Ok(row) => format!("{row:?}"),
+                Err(error) => format!("! {error}"),
+            };
+            lines.push_str(&format!("{table} \"{}\" = {row}\n", key.escape_ascii()));
+            Ok(())
+        });
+        if let Some(error) = ended.unwrap() {
+            lines.push_str(&format!("{table} ! {error}\n"));
+        }
+    }
+    lines
+}
+
+/// Text that compresses badly, the same each time.
+pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let mut bytes = Vec::with_capacity(len);
+    while bytes.len() < len {
+        // xorshift64 (Marsaglia 2003).
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.push((state >> 32) as u8);
+    }
+    bytes
+}
+
+/// How many commits [`commit_number`] knows.
+pub(crate) const COMMITS: u32 = 5;
+
+/// One of a few commits with fixed inputs that together touch every table.
+pub(crate) fn commit_number(store: &Store, number: u32) -> Result<(), StoreError> {
+    let mut batch = store.write()?;
+    let source_bytes = match number {
+        1 => noise(70_000, 1),
+        _ => format!("source {number}\n").repeat(50).into_bytes(),
+    };
+    let source = SourceId::from_hash(batch.put_blob(&source_bytes)?);
+    let record = SourceRecord {
+        name: format!("notes-{number}.txt"),
+        media_type: "text/plain".to_owned(),
+        byte_count: source_bytes.len() as u64,
+        captured_at: format!("2026-02-03T04:05:0{number}.000Z"),
+        origin: (number % 2 == 0).then(|| "https://example.org/".to_owned()),
+    };
+    batch.put_source(source, &record)?;
+    if number == 2 {
+        let event = SourceEvent {
+            kind: SourceEventKind::RETIRED,
+            at: "2026-02-04T00:00:00.000Z".to_owned(),
+            name: String::new(),
+            media_type: String::new(),
+            origin: None,
+            successor: None,
+            reason: "out of date".to_owned(),
+        };
+        batch.put_source_event(source, &event)?;
+    }
+    // Two pages are written in turn, and the last commit deletes one.
+    let id = page(if number % 2 == 0 {
+        "guides/even"
+    } else {
+        "odd"
+    });
+    let old = batch.page(&id)?;
+    let path = format!("pages/{id}.md").into_bytes();
+    let parents = batch.last_revision(&id)?.map(|(_, last)| last.identity());
+    let mut revision = RevisionRecord {
+        page: id.as_str().to_owned(),
+        sha256: None,
+        parents: parents.into_iter().collect(),
+        at_ms: 1_770_000_000_000 + i64::from(number),
+        how: How::DELETED,
+        replica: [1; 16],
+        actor: String::new(),
+        message: String::new(),
+        added: number,
+        removed: 0,
+    };
+    batch.remove_sections(&old.map(|old| old.sections).unwrap_or_default())?;
+    if number == COMMITS {
+        batch.add_revision(&revision)?;
+        batch.remove_page(&id)?;
+        batch.remove_stamp(&path)?;
+        batch.put_skipped(
+            b"pages/\xff.md",
+            &SkippedRecord {
+                code: "PAGE_INVALID_PATH".to_owned(),
+                message: "not UTF-8".to_owned(),
+                line: None,
+            },
+        )?;
+        batch.commit()?;
+        return Ok(());
+    }
+    let text = format!("# Page {number}\n").repeat(40);
+    let sha256 = batch.put_blob(text.as_bytes())?;
+    revision.sha256 = Some(sha256);
+    revision.how = How::WRITTEN;
+    let seq = batch.add_revision(&revision)?;
+    let section_id = batch.new_section_id()?;
+    let section = SectionRecord {
+        page: id.as_str().to_owned(),
+        heading_trail: vec![format!("Page {number}")],
+        start_line: 7,
+        end_line: 46,
+        fingerprint: [number as u8; 16],
+        length: 80,
+    };
+    batch.put_sections([(section_id, &section)])?;
+    let record = PageRecord {
+        sha256,
+        byte_count: text.len() as u64,
+        title: format!("Page {number}"),
+        summary: "A page.".to_owned(),
+        sources: vec![source],
+        missing_sources: vec![],
+        sections: vec![section_id],
+        revision: seq,
+    };
+    batch.put_page(&id, &record)?;
+    let names = NamesRecord {
+        title: format!("page {number}"),
+        base_name: id
+            .as_str()
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+        id: id.as_str().to_owned(),
+    };
+    batch.put_names(&id, Some(&names))?;
+    let link = LinkRecord {
+        wikilink: true,
+        target: "even".to_owned(),
+        fragment: None,
+        line: 9,
+    };
+    let links = LinksRecord {
+        links: vec![link],
+        needles: vec!["even".to_owned()],
+    };
+    batch.put_links(&id, Some(&links))?;
+    let claim = ClaimRecord {
+        source,
+        lines: Some((1, 2)),
+        line: 8,
+    };
+    let cited = CitationsRecord {
+        sources: vec![source],
+        claims: vec![claim],
+    };
+    batch.put_citations(&id, Some(&cited))?;
+    batch.put_stamp(
+        &path,
+        &StampRecord {
+            size: text.len() as u64,
+            inode: u64::from(number),
+            mtime_ns: 1,
+            ctime_ns: 2,
+            seen_ns: 3,
+            sha256,
+        },
+    )?;
+    batch.put_intent(
+        &path,
+        &IntentRecord {
+            op: IntentOp::Put,
+            new: Some(sha256),
+            old: None,
+            staged: format!("tmp-{number}"),
+            old_size: 0,
+            old_inode: 0,
+            old_mtime_ns: 0,
+            revision: seq,
+        },
+    )?;
+    if number % 2 == 0 {
+        batch.remove_intent(&path)?;
+    }
+    batch.commit()?;
+    Ok(())
+}
+
+/// Silences panics that are answers about a file.
+pub(crate) fn quiet_guard() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !super::in_guard() {
+                loud(info);
+            }
+        }));
+    });
 }

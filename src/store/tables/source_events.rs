@@ -20,6 +20,8 @@ impl SourceEventKind {
     pub const RETIRED: Self = Self(2);
     /// Another source took its place.
     pub const SUPERSEDED: Self = Self(3);
+    /// The content was removed on purpose: salvage must not bring it back.
+    pub const PURGED: Self = Self(4);
 }
 
 /// One event of a source.

@@ -1,0 +1,450 @@
+//! Trials of the whole store: killed at every write and sync, damaged in every way, migrated.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::testing::{COMMITS, Place, commit_number, dump, noise, quiet_guard};
+use super::{Access, Concurrency, Meta, Opened, Store, StoreError, StoreOptions, salvage, verify};
+use crate::context::Context;
+use crate::id::{ContentHash, SourceId};
+use crate::tree::{FailFrom, STORE_FILE, STORE_FILE_NEW};
+
+fn dump_of(store: &Store) -> String {
+    dump(&store.read().unwrap())
+}
+
+/// A store with all commits, and its dump after each of them.
+fn history() -> (Place, Vec<String>) {
+    let place = Place::new();
+    let store = place.create();
+    let mut states = vec![dump_of(&store)];
+    for number in 1..=COMMITS {
+        commit_number(&store, number).unwrap();
+        states.push(dump_of(&store));
+    }
+    drop(store);
+    (place, states)
+}
+
+fn faulty(faults: &Arc<FailFrom>, concurrency: Concurrency) -> StoreOptions {
+    StoreOptions {
+        concurrency,
+        faults: Some(faults.clone()),
+        ..StoreOptions::default()
+    }
+}
+
+fn run_commits(place: &Place, options: &StoreOptions) -> Result<u32, (u32, StoreError)> {
+    let store = match place.open_with(Access::ReadWrite, options) {
+        Ok(Opened::Ready(store)) => store,
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => return Err((0, error)),
+    };
+    for number in 1..=COMMITS {
+        commit_number(&store, number).map_err(|error| (number - 1, error))?;
+    }
+    Ok(COMMITS)
+}
+
+#[test]
+fn a_store_killed_at_any_write_or_sync_is_the_old_or_the_new_one() {
+    let (_, states) = history();
+    let options = StoreOptions::default();
+    for mode in [Concurrency::Shared, Concurrency::Exclusive] {
+        let plain = StoreOptions {
+            concurrency: mode,
+            ..options.clone()
+        };
+        let empty = Place::new();
+        drop(empty.create_with(&plain).unwrap());
+        let bytes = empty.bytes();
+        let mut stops = [0u32; COMMITS as usize + 1];
+        for allowed in 0.. {
+            let place = Place::new();
+            place.put(&bytes);
+            let faults = Arc::new(FailFrom::new(allowed));
+            let outcome = run_commits(&place, &faulty(&faults, mode));
+            let acknowledged = match &outcome {
+                Ok(count) => *count,
+                Err((count, error)) => {
+                    assert!(!error.is_damage(), "after {allowed}: {error}");
+                    *count
+                }
+            };
+            stops[acknowledged as usize] += 1;
+            // As after a kill: a read-only open may ask for a writer first.
+            match place.open_with(Access::ReadOnly, &plain).unwrap() {
+                Opened::NeedsRepair | Opened::Ready(_) => {}
+                other => panic!("after {allowed}: {other:?}"),
+            }
+            let Opened::Ready(store) = place.open_with(Access::ReadWrite, &plain).unwrap() else {
+                panic!("after {allowed}: the store cannot be opened");
+            };
+            let found = dump_of(&store);
+            let after = acknowledged as usize;
+            assert!(
+                found == states[after] || Some(&found) == states.get(after + 1),
+                "after {allowed} changes and {acknowledged} commits:\n{found}"
+            );
+            let done = states.iter().position(|state| *state == found).unwrap() as u32;
+            for number in done + 1..=COMMITS {
+                commit_number(&store, number).unwrap();
+            }
+            assert_eq!(dump_of(&store), states[COMMITS as usize]);
+            drop(store);
+            assert!(matches!(
+                place.open_with(Access::ReadOnly, &plain),
+                Ok(Opened::Ready(_))
+            ));
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        assert!(stops.iter().all(|&stops| stops > 0), "{stops:?}");
+    }
+}
+
+#[test]
+fn a_store_whose_making_fails_is_never_half_a_store() {
+    for allowed in 0.. {
+        let place = Place::new();
+        let faults = Arc::new(FailFrom::new(allowed));
+        let made = place.create_with(&faulty(&faults, Concurrency::Shared));
+        let finished = made.is_ok();
+        drop(made);
+        match place
+            .open_with(Access::ReadWrite, &StoreOptions::default())
+            .unwrap()
+        {
+            Opened::Ready(store) => {
+                assert_eq!(
+                    store.read().unwrap().meta(),
+                    &Meta::new("standard", [1; 16])
+                );
+            }
+            Opened::Damaged(_) => assert!(!finished),
+            other => panic!("after {allowed}: {other:?}"),
+        }
+        if finished {
+            break;
+        }
+    }
+}
+
+#[test]
+fn after_a_failed_write_the_handle_says_that_it_must_be_opened_again() {
+    let place = Place::new();
+    drop(place.create());
+    let faults = Arc::new(FailFrom::counting());
+    let options = faulty(&faults, Concurrency::Shared);
+    let Ok(Opened::Ready(store)) = place.open_with(Access::ReadWrite, &options) else {
+        panic!("not ready");
+    };
+    drop(store);
+    // Enough changes to open the store and fail within the first commit.
+    let faults = Arc::new(FailFrom::new(faults.seen() / 2 + 1));
+    let options = faulty(&faults, Concurrency::Shared);
+    if let Ok(Opened::Ready(store)) = place.open_with(Access::ReadWrite, &options) {
+        let failed = (1..=COMMITS).find_map(|number| commit_number(&store, number).err());
+        assert!(failed.is_some());
+        faults.heal();
+        let again = commit_number(&store, 1).unwrap_err();
+        assert!(again.wants_reopen(), "{again}");
+    } else {
+        panic!("the first change already failed");
+    }
+}
+
+#[test]
+fn everything_that_was_written_verifies() {
+    let (place, _) = history();
+    let store = place.ready(Access::ReadOnly);
+    let found = verify(&store.read().unwrap(), true, &Context::default()).unwrap();
+    assert_eq!(found.faults, vec![]);
+    assert!(
+        found.rows.iter().all(|(_, rows)| *rows > 0),
+        "{:?}",
+        found.rows
+    );
+    assert!(found.contents >= 8);
+}
+
+/// What a damaged file is asked in the trials; any answer will do but a panic.
+fn ask_everything(place: &Place) -> Asked {
+    let mut asked = Asked::default();
+    for access in [Access::ReadOnly, Access::ReadWrite] {
+        match place.open_with(access, &StoreOptions::default()) {
+            Ok(Opened::Ready(store)) => {
+                asked.opened = true;
+                if let Ok(snapshot) = store.read() {
+                    let found = verify(&snapshot, true, &Context::default()).unwrap();
+                    asked.faults += found.faults.len();
+                    drop(dump(&snapshot));
+                }
+                if access == Access::ReadWrite {
+                    for number in [2, 4] {
+                        asked.refused += usize::from(commit_number(&store, number).is_err());
+                    }
+                }
+            }
+            Ok(_) => asked.refused += 1,
+            Err(error) => {
+                let _ = crate::error::Error::from(error);
+                asked.refused += 1;
+            }
+        }
+    }
+    asked
+}
+
+#[derive(Debug, Default)]
+struct Asked {
+    opened: bool,
+    faults: usize,
+    refused: usize,
+}
+
+/// Runs a trial on damaged bytes; a panic that leaves the store fails the test with its name.
+fn trial(what: &str, bytes: &[u8]) -> Asked {
+    let place = Place::new();
+    place.put(bytes);
+    catch_unwind(AssertUnwindSafe(|| ask_everything(&place)))
+        .unwrap_or_else(|_| panic!("a panic left the store: {what}"))
+}
+
+/// How many trials of each kind, against `default` in an ordinary run.
+fn rounds(default: usize) -> usize {
+    std::env::var("LLMWIKI_TRIALS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
+}
+
+#[test]
+fn damage_of_any_page_is_an_answer_and_never_a_panic() {
+    quiet_guard();
+    let (place, _) = history();
+    let bytes = place.bytes();
+    let pages = bytes.len() / 4096;
+    let mut noticed = 0;
+    for page in 0..pages {
+        let mut changed = bytes.clone();
+        let garbage = noise(4096, page as u64);
+        changed[page * 4096..][..4096].copy_from_slice(&garbage);
+        let asked = trial(&format!("page {page} is garbage"), &changed);
+        noticed += usize::from(asked.faults + asked.refused > 0);
+        changed[page * 4096..][..4096].fill(0);
+        trial(&format!("page {page} is zero"), &changed);
+    }
+    assert!(noticed > pages / 4, "{noticed} of {pages}");
+}
+
+#[test]
+fn flipped_bits_are_an_answer_and_never_a_panic() {
+    quiet_guard();
+    let (place, _) = history();
+    let bytes = place.bytes();
+    let chosen = noise(rounds(300) * 8, 99);
+    for choice in chosen.chunks_exact(8) {
+        let number = u64::from_le_bytes(choice.try_into().unwrap());
+        // Every second one goes where it hurts most: headers and page heads.
+        let at = match number % 4 {
+            0 => (number >> 8) as usize % 512,
+            1 => {
+                let page = (number >> 8) as usize % (bytes.len() / 4096);
+                page * 4096 + (number >> 40) as usize % 64
+            }
+            _ => (number >> 8) as usize % bytes.len(),
+        };
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (number >> 61);
+        trial(&format!("bit {} of byte {at}", number >> 61), &changed);
+    }
+}
+
+#[test]
+fn a_file_cut_short_is_an_answer_and_never_a_panic() {
+    quiet_guard();
+    let (place, _) = history();
+    let bytes = place.bytes();
+    let step = bytes.len() / 40 + 1;
+    for length in (0..bytes.len())
+        .step_by(step)
+        .chain([1, 9, 63, 320, 511, 4095, 4096, 4097])
+    {
+        trial(&format!("cut to {length}"), &bytes[..length]);
+    }
+    trial("text", b"this is no database\n");
+    trial("zeros", &[0; 8192]);
+}
+
+fn salvage_of(bytes: &[u8]) -> (Place, super::Salvage) {
+    let place = Place::new();
+    place.put(bytes);
+    let meta = Meta::new("standard", [9; 16]);
+    let new = Store::create(&place.tree, STORE_FILE_NEW, &meta, &StoreOptions::default()).unwrap();
+    let saved = salvage(
+        &place.tree,
+        STORE_FILE,
+        &new,
+        &mut |_| None,
+        &Context::default(),
+    )
+    .unwrap();
+    assert_eq!(place.bytes(), bytes, "salvage wrote to the damaged file");
+    drop(new);
+    (place, saved)
+}
+
+fn new_store(place: &Place) -> Store {
+    let options = StoreOptions::default();
+    match Store::open(&place.tree, STORE_FILE_NEW, Access::ReadOnly, &options).unwrap() {
+        Opened::Ready(store) => store,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn salvage_of_a_whole_store_keeps_all_that_is_durable() {
+    quiet_guard();
+    let (place, _) = history();
+    let (saved_place, saved) = salvage_of(&place.bytes());
+    assert_eq!(saved.lost, Vec::<String>::new());
+    assert_eq!((saved.sources, saved.revisions, saved.events), (5, 5, 1));
+    assert_eq!(saved.pages.len(), 1);
+    assert_eq!(saved.carved, 0);
+    let (old, new) = (place.ready(Access::ReadOnly), new_store(&saved_place));
+    let (old, new) = (old.read().unwrap(), new.read().unwrap());
+    assert_eq!(new.meta().replica, [1; 16]);
+    assert_eq!(new.meta().next_revision, old.meta().next_revision);
+    for (seq, revision) in old.revisions(0).map(Result::unwrap) {
+        assert_eq!(new.revision(seq).unwrap(), Some(revision.clone()));
+        if let Some(hash) = revision.sha256 {
+            assert_eq!(new.blob(&hash).unwrap(), old.blob(&hash).unwrap());
+        }
+    }
+    let sources = |view: &super::View| view.sources(None).map(Result::unwrap).collect::<Vec<_>>();
+    assert_eq!(sources(&new), sources(&old));
+    assert_eq!(
+        verify(&new, true, &Context::default()).unwrap().faults,
+        vec![]
+    );
+}
+
+#[test]
+fn salvage_carves_rows_out_of_a_file_that_no_longer_opens() {
+    quiet_guard();
+    let (place, _) = history();
+    let mut bytes = place.bytes();
+    // Neither header nor catalogue: only leaves are left.
+    bytes[..4096].fill(0);
+    let (saved_place, saved) = salvage_of(&bytes);
+    assert_eq!(
+        (saved.sources, saved.revisions, saved.events),
+        (5, 5, 1),
+        "{saved:?}"
+    );
+    assert!(saved.carved > 10);
+    assert!(!saved.lost.is_empty());
+    let new = new_store(&saved_place);
+    let new = new.read().unwrap();
+    let large = noise(70_000, 1);
+    assert_eq!(new.blob(&ContentHash::of(&large)).unwrap().unwrap(), large);
+    assert_eq!(
+        verify(&new, true, &Context::default()).unwrap().faults,
+        vec![]
+    );
+}
+
+#[test]
+fn salvage_never_panics_and_what_it_saves_verifies() {
+    quiet_guard();
+    let (place, _) = history();
+    let bytes = place.bytes();
+    let pages = bytes.len() / 4096;
+    let mut saved_revisions = 0;
+    for page in 0..pages {
+        let mut changed = bytes.clone();
+        changed[page * 4096..][..4096].copy_from_slice(&noise(4096, page as u64 + 7));
+        let (saved_place, saved) = catch_unwind(AssertUnwindSafe(|| salvage_of(&changed)))
+            .unwrap_or_else(|_| panic!("a panic left salvage: page {page}"));
+        saved_revisions += saved.revisions;
+        let new = new_store(&saved_place);
+        let found = verify(&new.read().unwrap(), true, &Context::default()).unwrap();
+        assert_eq!(found.faults, vec![], "page {page}");
+    }
+    // One torn page loses next to nothing, since older copies of most rows are still there.
+    let all = pages as u64 * u64::from(COMMITS);
+    assert!(
+        saved_revisions * 100 >= all * 95,
+        "{saved_revisions} of {all}"
+    );
+}
+
+#[test]
+fn a_purged_source_is_not_brought_back() {
+    quiet_guard();
+    let (place, _) = history();
+    let secret = SourceId::of(&noise(70_000, 1));
+    let store = place.ready(Access::ReadWrite);
+    let mut batch = store.write().unwrap();
+    let event = super::SourceEvent {
+        kind: super::SourceEventKind::PURGED,
+        at: "2026-02-05T00:00:00.000Z".to_owned(),
+        name: String::new(),
+        media_type: String::new(),
+        origin: None,
+        successor: None,
+        reason: "a secret".to_owned(),
+    };
+    assert!(batch.remove_source(secret).unwrap());
+    assert!(batch.remove_blob(&secret.hash()).unwrap());
+    batch.put_source_event(secret, &event).unwrap();
+    batch.commit().unwrap();
+    drop(store);
+    let mut bytes = place.bytes();
+    bytes[..4096].fill(0);
+    let (saved_place, saved) = salvage_of(&bytes);
+    assert_eq!(saved.sources, 4);
+    assert!(
+        !new_store(&saved_place)
+            .read()
+            .unwrap()
+            .has_blob(&secret.hash())
+            .unwrap()
+    );
+}
+
+fn golden_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/0001_initial/golden")
+}
+
+/// Writes the golden database of the newest schema anew: `LLMWIKI_WRITE_GOLDEN=1 cargo test`.
+/// Only ever for a schema that was not released.
+#[test]
+fn the_golden_store_is_what_it_was_when_its_schema_was_released() {
+    quiet_guard();
+    let folder = golden_folder();
+    if std::env::var_os("LLMWIKI_WRITE_GOLDEN").is_some() {
+        let (place, states) = history();
+        assert!(place.ready(Access::ReadWrite).compact().unwrap());
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(STORE_FILE), place.bytes()).unwrap();
+        std::fs::write(folder.join("dump.txt"), &states[COMMITS as usize]).unwrap();
+    }
+    let place = Place::new();
+    place.put(&std::fs::read(folder.join(STORE_FILE)).unwrap());
+    let expected = std::fs::read_to_string(folder.join("dump.txt")).unwrap();
+    let store = place.ready(Access::ReadOnly);
+    assert_eq!(dump_of(&store), expected);
+    let found = verify(&store.read().unwrap(), true, &Context::default()).unwrap();
+    assert_eq!(found.faults, vec![]);
+    drop(store);
+    // The same commits make the same rows today: migrated equals fresh.
+    let (_, states) = history();
+    assert_eq!(states[COMMITS as usize], expected);
+    // And it can be written to.
+    let store = place.ready(Access::ReadWrite);
+    commit_number(&store, 1).unwrap();
+}

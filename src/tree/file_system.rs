@@ -101,3 +101,24 @@ fn classify(found: &rustix::fs::StatFs) -> FileSystem {
         _ => FileSystem::Local,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{rel, wiki};
+    use super::*;
+
+    #[test]
+    fn temporary_folder_is_a_file_system_that_is_not_refused() {
+        let (_dir, tree) = wiki();
+        assert!(!tree.file_system().unwrap().is_refused());
+        assert!(FileSystem::Nfs.is_refused());
+    }
+
+    #[test]
+    fn flushing_what_is_not_there_is_told() {
+        let (_dir, tree) = wiki();
+        tree.sync_dir(&RelPath::root()).unwrap();
+        assert!(tree.sync_dir(&rel("none")).unwrap_err().is_missing());
+        tree.sync_fs().unwrap();
+    }
+}

@@ -29,6 +29,9 @@ mod stamp;
 mod store_file;
 mod walk;
 
+#[cfg(test)]
+mod testing;
+
 pub use error::TreeError;
 pub use faults::{FailFrom, FaultOp, Faults, Recorder};
 pub use file_system::FileSystem;

@@ -144,3 +144,90 @@ pub fn find_upward(start: &Path, name: &Path) -> Option<PathBuf> {
 fn shown(path: &Path) -> String {
     escape(path.as_os_str().as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::make_special;
+    use super::*;
+
+    #[test]
+    fn inputs_are_read_through_links_and_up_to_the_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("notes.txt");
+        fs::write(&file, "12345").unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("notes.txt", &link).unwrap();
+        assert_eq!(read_input(&link, 5).unwrap(), b"12345");
+        assert!(matches!(
+            read_input(&link, 4),
+            Err(TreeError::TooLarge { limit: 4, .. })
+        ));
+        assert!(
+            read_input(&dir.path().join("none"), 5)
+                .unwrap_err()
+                .is_missing()
+        );
+        assert!(matches!(
+            read_input(dir.path(), 5),
+            Err(TreeError::NotRegular { .. })
+        ));
+        assert_eq!(read_optional(&dir.path().join("none"), 5).unwrap(), None);
+        assert_eq!(read_optional(&file.join("below"), 5).unwrap(), None);
+        assert!(matches!(
+            read_input(Path::new("/dev/zero"), 1000),
+            Err(TreeError::TooLarge { actual: 1001, .. })
+        ));
+    }
+
+    #[test]
+    fn pipe_that_the_user_named_is_read_to_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        make_special(&pipe, Kind::Fifo);
+        std::thread::scope(|scope| {
+            scope.spawn(|| fs::write(&pipe, "through the pipe").unwrap());
+            assert_eq!(read_input(&pipe, 100).unwrap(), b"through the pipe");
+        });
+    }
+
+    #[test]
+    fn outputs_replace_only_when_told_to_and_leave_nothing_beside() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("out");
+        write_output(&file, b"one", false).unwrap();
+        assert!(matches!(
+            write_output(&file, b"two", false),
+            Err(TreeError::Exists { .. })
+        ));
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("out", &link).unwrap();
+        write_output(&link, b"two", true).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"two");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(
+            write_output(&dir.path().join("none/out"), b"x", true)
+                .unwrap_err()
+                .is_missing()
+        );
+        assert!(write_output(dir.path(), b"x", true).is_err());
+        assert!(matches!(
+            write_output(Path::new("/dev/full"), b"x", true),
+            Err(TreeError::Full { .. })
+        ));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn nearest_wiki_upward_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b/c");
+        fs::create_dir_all(&deep).unwrap();
+        fs::create_dir(dir.path().join(".llmwiki")).unwrap();
+        fs::create_dir(dir.path().join("a/.llmwiki")).unwrap();
+        assert_eq!(
+            find_upward(&deep, Path::new(".llmwiki")).unwrap(),
+            dir.path().join("a/.llmwiki")
+        );
+        assert_eq!(find_upward(&deep, Path::new(".not-there-at-all")), None);
+    }
+}

@@ -64,7 +64,7 @@ fn is(error: &io::Error, wanted: Errno) -> bool {
 
 impl Tree {
     /// Puts a staged file at `rel`, making directories as needed; what was there comes out. The
-    /// new file gets the permission bits, and where we may the owner, of the old one.
+    /// new file gets the permission bits of the old one.
     ///
     /// Under `Durability::Now` the new name is on the disk when this returns, else after
     /// [`Tree::sync_fs`]. Until then a power cut may bring back the old file.
@@ -481,7 +481,7 @@ impl Goal<'_> {
         )
     }
 
-    /// Gives the staged file the permission bits and owner of the file it replaces, so that a
+    /// Gives the staged file the permission bits of the file it replaces, so that a
     /// page that only its group may read stays so. Best effort: not being allowed to is no
     /// reason to refuse the write.
     fn take_over(&self, staged: &Staged, new: &Stamp, old: &Stamp) {
@@ -634,5 +634,565 @@ impl Goal<'_> {
             .calls()
             .chmod(new, fstat(old)?.mode & 0o777, shown)?;
         self.tree.calls().sync(new, shown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::sync::Arc;
+    use std::sync::Mutex;
+
+    use super::super::testing::{
+        ALL_RENAMES, NO_FILES, get, make_special, put, rel, wiki, wiki_with, with_each_rename,
+    };
+    use super::super::{FailFrom, FaultOp, Faults, Recorder, TreeOptions};
+    use super::*;
+
+    const NOW: Durability = Durability::Now;
+
+    fn staged_bytes(tree: &Tree, staged: &Staged) -> Vec<u8> {
+        tree.read(&staged.path(), 1000).unwrap().unwrap().bytes
+    }
+
+    fn staged_count(tree: &Tree) -> usize {
+        tree.list_staged().unwrap().len()
+    }
+
+    /// Lets a person act just before the n-th change of a kind.
+    struct Meddler {
+        op: FaultOp,
+        count: Mutex<u32>,
+        act: Box<dyn Fn() + Send + Sync>,
+    }
+
+    impl Faults for Meddler {
+        fn before(&self, op: FaultOp, _: &str) -> io::Result<()> {
+            let mut count = self.count.lock().unwrap();
+            if op == self.op && *count > 0 {
+                *count -= 1;
+                if *count == 0 {
+                    (self.act)();
+                }
+            }
+            Ok(())
+        }
+    }
+
+    /// A second value on the same wiki where `act` happens before the n-th `op`.
+    fn meddled(
+        tree: &Tree,
+        renames: Renames,
+        op: FaultOp,
+        count: u32,
+        act: impl Fn() + Send + Sync + 'static,
+    ) -> Tree {
+        let meddler = Meddler {
+            op,
+            count: Mutex::new(count),
+            act: Box::new(act),
+        };
+        let options = TreeOptions {
+            renames,
+            faults: Some(Arc::new(meddler)),
+            ..TreeOptions::default()
+        };
+        Tree::create_with(tree.path(), &options).unwrap()
+    }
+
+    #[test]
+    fn new_file_appears_whole_and_nothing_is_left() {
+        with_each_rename(|_, tree| {
+            let staged = tree.stage(b"new", "page", NOW).unwrap();
+            let done = tree.exchange(&staged, &rel("pages/a/b/c.md"), NOW).unwrap();
+            assert_eq!(done.old, None);
+            assert_eq!(get(tree, "pages/a/b/c.md").unwrap(), b"new");
+            assert_eq!(staged_count(tree), 0);
+            let link_count = tree
+                .stat(&rel("pages/a/b/c.md"))
+                .unwrap()
+                .unwrap()
+                .link_count;
+            assert_eq!(link_count, 1);
+        });
+    }
+
+    #[test]
+    fn old_file_comes_out_whole_and_permissions_stay() {
+        with_each_rename(|_, tree| {
+            put(tree, "pages/a.md", "old");
+            let path = tree.path().join("pages/a.md");
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+            let staged = tree.stage(b"new", "page", NOW).unwrap();
+            let done = tree.exchange(&staged, &rel("pages/a.md"), NOW).unwrap();
+            let old = done.old.unwrap();
+            assert_eq!(get(tree, "pages/a.md").unwrap(), b"new");
+            assert_eq!(staged_bytes(tree, &old), b"old");
+            assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+            assert_eq!(staged_count(tree), 1);
+            assert!(tree.remove_staged(&old).unwrap());
+        });
+    }
+
+    #[test]
+    fn directories_are_flushed_before_the_call_returns() {
+        let recorder = Arc::new(Recorder::default());
+        let options = TreeOptions {
+            faults: Some(recorder.clone()),
+            ..TreeOptions::default()
+        };
+        let (_dir, tree) = wiki_with(&options);
+        let staged = tree.stage(b"x", "a", NOW).unwrap();
+        recorder.take();
+        tree.exchange(&staged, &rel("pages/d/a.md"), NOW).unwrap();
+        let expected = [
+            (FaultOp::Mkdir, "pages"),
+            (FaultOp::Sync, "."),
+            (FaultOp::Mkdir, "pages/d"),
+            (FaultOp::Sync, "pages"),
+            (FaultOp::Rename, "pages/d/a.md"),
+            (FaultOp::Sync, "pages/d"),
+        ];
+        assert_eq!(
+            recorder.take(),
+            expected.map(|(op, what)| (op, what.to_owned()))
+        );
+        let staged = tree.stage(b"y", "a", Durability::Batch).unwrap();
+        recorder.take();
+        tree.exchange(&staged, &rel("pages/d/a.md"), Durability::Batch)
+            .unwrap();
+        assert_eq!(
+            recorder.take(),
+            [(FaultOp::Rename, "pages/d/a.md".to_owned())]
+        );
+        tree.sync_fs().unwrap();
+        assert_eq!(recorder.take(), [(FaultOp::SyncFs, ".".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_no_file_stays_where_it_is() {
+        with_each_rename(|_, tree| {
+            for kind in NO_FILES {
+                let name = format!("pages/{kind:?}");
+                if !make_special(&tree.path().join(&name), kind) {
+                    continue;
+                }
+                let staged = tree.stage(b"x", "a", NOW).unwrap();
+                for answer in [
+                    tree.exchange(&staged, &rel(&name), NOW).map(drop),
+                    tree.take(&rel(&name), NOW).map(drop),
+                    tree.append_line(&rel(&name), "x"),
+                ] {
+                    match answer.unwrap_err() {
+                        TreeError::Symlink { .. } => assert_eq!(kind, Kind::Symlink),
+                        TreeError::NotRegular { kind: found, .. } => assert_eq!(kind, found),
+                        error => panic!("{error}"),
+                    }
+                }
+                assert!(!tree.write_new(&rel(&name), b"x", NOW).unwrap());
+                assert_eq!(tree.stat(&rel(&name)).unwrap().unwrap().kind, kind);
+                assert_eq!(staged_bytes(tree, &staged), b"x");
+                tree.remove_staged(&staged).unwrap();
+            }
+            assert_eq!(staged_count(tree), 0);
+        });
+    }
+
+    #[test]
+    fn save_between_the_look_and_the_swap_comes_out() {
+        for renames in ALL_RENAMES {
+            let (_dir, tree) = wiki();
+            put(&tree, "pages/a.md", "old");
+            let path = tree.path().join("pages/a.md");
+            // An editor that writes beside and renames.
+            let beside = tree.path().join("pages/a.md~");
+            let op = if renames == Renames::Auto {
+                FaultOp::Rename
+            } else {
+                FaultOp::Link
+            };
+            let saved = meddled(&tree, renames, op, 1, move || {
+                std::fs::write(&beside, "saved").unwrap();
+                std::fs::rename(&beside, &path).unwrap();
+            });
+            let staged = saved.stage(b"new", "a", NOW).unwrap();
+            let old = saved
+                .exchange(&staged, &rel("pages/a.md"), NOW)
+                .unwrap()
+                .old
+                .unwrap();
+            assert_eq!(staged_bytes(&tree, &old), b"saved", "{renames:?}");
+            assert_eq!(get(&tree, "pages/a.md").unwrap(), b"new");
+            assert_eq!(staged_count(&tree), 1);
+        }
+    }
+
+    #[test]
+    fn in_place_save_in_the_last_moment_comes_out_too() {
+        for renames in ALL_RENAMES {
+            let (_dir, tree) = wiki();
+            put(&tree, "pages/a.md", "old");
+            let path = tree.path().join("pages/a.md");
+            let saved = meddled(&tree, renames, FaultOp::Rename, 1, move || {
+                std::fs::write(&path, "saved").unwrap();
+            });
+            let staged = saved.stage(b"new", "a", NOW).unwrap();
+            let old = saved
+                .exchange(&staged, &rel("pages/a.md"), NOW)
+                .unwrap()
+                .old
+                .unwrap();
+            assert_eq!(staged_bytes(&tree, &old), b"saved", "{renames:?}");
+        }
+    }
+
+    #[test]
+    fn file_that_appears_or_vanishes_under_the_swap_is_noticed() {
+        for renames in ALL_RENAMES {
+            // Appears: what was to be new finds something there.
+            let (_dir, tree) = wiki();
+            tree.stage(b"x", "warm", NOW).unwrap();
+            tree.make_dirs(&RelPath::pages(), NOW).unwrap();
+            let path = tree.path().join("pages/a.md");
+            let op = if renames == Renames::PlainOnly {
+                FaultOp::Link
+            } else {
+                FaultOp::Rename
+            };
+            let other = meddled(&tree, renames, op, 1, move || {
+                std::fs::write(&path, "person").unwrap();
+            });
+            let staged = other.stage(b"new", "a", NOW).unwrap();
+            let old = other
+                .exchange(&staged, &rel("pages/a.md"), NOW)
+                .unwrap()
+                .old
+                .unwrap();
+            assert_eq!(staged_bytes(&tree, &old), b"person", "{renames:?}");
+            assert_eq!(get(&tree, "pages/a.md").unwrap(), b"new");
+
+            // Vanishes.
+            let path = tree.path().join("pages/a.md");
+            let op = if renames == Renames::Auto {
+                FaultOp::Rename
+            } else {
+                FaultOp::Link
+            };
+            let other = meddled(&tree, renames, op, 1, move || {
+                std::fs::remove_file(&path).unwrap();
+            });
+            let staged = other.stage(b"newer", "a", NOW).unwrap();
+            let done = other.exchange(&staged, &rel("pages/a.md"), NOW).unwrap();
+            assert_eq!(done.old, None, "{renames:?}");
+            assert_eq!(get(&tree, "pages/a.md").unwrap(), b"newer");
+        }
+    }
+
+    #[test]
+    fn folder_that_takes_the_name_in_the_last_moment_is_put_back() {
+        for exchange in [true, false] {
+            let (_dir, tree) = wiki();
+            put(&tree, "pages/a.md", "old");
+            let path = tree.path().join("pages/a.md");
+            let other = meddled(&tree, Renames::Auto, FaultOp::Rename, 1, move || {
+                std::fs::remove_file(&path).unwrap();
+                std::fs::create_dir(&path).unwrap();
+                std::fs::write(path.join("inside"), "kept").unwrap();
+            });
+            let staged = other.stage(b"new", "a", NOW).unwrap();
+            let error = if exchange {
+                other
+                    .exchange(&staged, &rel("pages/a.md"), NOW)
+                    .unwrap_err()
+            } else {
+                other.take(&rel("pages/a.md"), NOW).unwrap_err()
+            };
+            assert!(matches!(error, TreeError::NotRegular { .. }), "{error}");
+            assert_eq!(get(&tree, "pages/a.md/inside").unwrap(), b"kept");
+            assert_eq!(staged_bytes(&tree, &staged), b"new");
+        }
+    }
+
+    /// Whatever the moment of the kill, the goal holds the old or the new text, and the other
+    /// one is staged or was nothing.
+    #[test]
+    fn killed_at_any_change_an_exchange_loses_nothing() {
+        for renames in ALL_RENAMES {
+            for allowed in 0.. {
+                let (dir, tree) = wiki();
+                put(&tree, "pages/a.md", "old");
+                let path = tree.path().join("pages/a.md");
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+                let staged = tree.stage(b"new", "a", NOW).unwrap();
+                let faults = Arc::new(FailFrom::new(allowed));
+                let options = TreeOptions {
+                    renames,
+                    faults: Some(faults),
+                    ..TreeOptions::default()
+                };
+                let killed = Tree::create_with(&dir.path().join("wiki"), &options).unwrap();
+                let answer = killed.exchange(&staged, &rel("pages/a.md"), NOW);
+                let now = get(&tree, "pages/a.md").unwrap();
+                let others: Vec<Vec<u8>> = tree
+                    .list_staged()
+                    .unwrap()
+                    .iter()
+                    .map(|entry| staged_bytes(&tree, &entry.staged))
+                    .collect();
+                match now.as_slice() {
+                    b"old" => assert!(others.contains(&b"new".to_vec()) && answer.is_err()),
+                    b"new" => assert!(others.contains(&b"old".to_vec())),
+                    other => panic!("{renames:?} {allowed}: {other:?}"),
+                }
+                if answer.is_ok() {
+                    assert!(allowed > 1);
+                    break;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn link_that_is_refused_is_replaced_by_a_copy() {
+        struct NoLinks;
+        impl Faults for NoLinks {
+            fn before(&self, op: FaultOp, _: &str) -> io::Result<()> {
+                if op == FaultOp::Link {
+                    Err(Errno::PERM.into())
+                } else {
+                    Ok(())
+                }
+            }
+        }
+        let options = TreeOptions {
+            renames: Renames::PlainOnly,
+            faults: Some(Arc::new(NoLinks)),
+            ..TreeOptions::default()
+        };
+        let (_dir, tree) = wiki_with(&options);
+        let page = rel("pages/a.md");
+        let staged = tree.stage(b"one", "a", NOW).unwrap();
+        assert_eq!(tree.exchange(&staged, &page, NOW).unwrap().old, None);
+        let staged = tree.stage(b"two", "a", NOW).unwrap();
+        let old = tree.exchange(&staged, &page, NOW).unwrap().old.unwrap();
+        assert_eq!(staged_bytes(&tree, &old), b"one");
+        assert_eq!(get(&tree, "pages/a.md").unwrap(), b"two");
+        assert!(!tree.write_new(&page, b"three", NOW).unwrap());
+        assert_eq!(staged_count(&tree), 1);
+    }
+
+    #[test]
+    fn folder_is_published_once() {
+        with_each_rename(|_, tree| {
+            let first = tree.stage_dir(&[("content", b"1")], "source", NOW).unwrap();
+            let goal = rel("sources/id");
+            assert_eq!(
+                tree.publish_dir(&first, &goal, NOW).unwrap(),
+                Published::Moved
+            );
+            let second = tree.stage_dir(&[("content", b"2")], "source", NOW).unwrap();
+            assert_eq!(
+                tree.publish_dir(&second, &goal, NOW).unwrap(),
+                Published::AlreadyThere
+            );
+            assert_eq!(get(tree, "sources/id/content").unwrap(), b"1");
+            assert!(tree.remove_staged(&second).unwrap());
+            assert_eq!(staged_count(tree), 0);
+
+            put(tree, "sources/file", "x");
+            symlink("id", tree.path().join("sources/link")).unwrap();
+            let third = tree.stage_dir(&[("content", b"3")], "source", NOW).unwrap();
+            let error = tree
+                .publish_dir(&third, &rel("sources/file"), NOW)
+                .unwrap_err();
+            assert!(matches!(error, TreeError::NotDirectory { .. }), "{error}");
+            let error = tree
+                .publish_dir(&third, &rel("sources/link"), NOW)
+                .unwrap_err();
+            assert!(matches!(error, TreeError::Symlink { .. }), "{error}");
+            let file = tree.stage(b"x", "a", NOW).unwrap();
+            let error = tree
+                .publish_dir(&file, &rel("sources/new"), NOW)
+                .unwrap_err();
+            assert!(matches!(error, TreeError::NotDirectory { .. }), "{error}");
+            let error = tree.exchange(&third, &rel("pages/a.md"), NOW).unwrap_err();
+            assert!(matches!(error, TreeError::NotRegular { .. }), "{error}");
+        });
+    }
+
+    #[test]
+    fn nothing_staged_under_the_name_is_told() {
+        let (_dir, tree) = wiki();
+        let ghost = Staged::from_name("ghost").unwrap();
+        put(&tree, "pages/a.md", "old");
+        assert!(
+            tree.exchange(&ghost, &rel("pages/a.md"), NOW)
+                .unwrap_err()
+                .is_missing()
+        );
+        assert!(
+            tree.publish_dir(&ghost, &rel("sources/x"), NOW)
+                .unwrap_err()
+                .is_missing()
+        );
+        assert_eq!(get(&tree, "pages/a.md").unwrap(), b"old");
+        assert!(tree.exchange(&ghost, &RelPath::root(), NOW).is_err());
+    }
+
+    #[test]
+    fn take_moves_a_file_out_and_empty_folders_go_after_it() {
+        let (_dir, tree) = wiki();
+        put(&tree, "pages/a/b/c.md", "text");
+        put(&tree, "pages/a/other.md", "text");
+        let page = rel("pages/a/b/c.md");
+        let old = tree.take(&page, NOW).unwrap().unwrap();
+        assert_eq!(staged_bytes(&tree, &old), b"text");
+        assert!(tree.take(&page, NOW).unwrap().is_none());
+        assert!(tree.take(&rel("none/x"), NOW).unwrap().is_none());
+        let prune = || {
+            tree.remove_empty_dirs(&page.parent().unwrap(), &RelPath::pages())
+                .unwrap()
+        };
+        assert_eq!(prune(), 1);
+        assert!(get(&tree, "pages/a/other.md").is_some());
+        std::fs::remove_file(tree.path().join("pages/a/other.md")).unwrap();
+        assert_eq!(prune(), 1);
+        assert_eq!(prune(), 0);
+        assert!(tree.stat(&RelPath::pages()).unwrap().is_some());
+        // And back again.
+        assert_eq!(tree.exchange(&old, &page, NOW).unwrap().old, None);
+        assert_eq!(get(&tree, "pages/a/b/c.md").unwrap(), b"text");
+        let folder = tree.take_dir(&rel("pages/a"), NOW).unwrap().unwrap();
+        assert!(tree.remove_staged(&folder).unwrap());
+        assert!(matches!(tree.take_dir(&rel("pages/a"), NOW), Ok(None)));
+    }
+
+    #[test]
+    fn write_new_never_replaces() {
+        with_each_rename(|_, tree| {
+            let goal = rel("schema.md");
+            assert!(tree.write_new(&goal, b"1", NOW).unwrap());
+            assert!(!tree.write_new(&goal, b"2", NOW).unwrap());
+            assert_eq!(get(tree, "schema.md").unwrap(), b"1");
+            assert_eq!(staged_count(tree), 0);
+        });
+    }
+
+    #[test]
+    fn lines_are_appended_whole_and_a_torn_one_is_ended() {
+        let (_dir, tree) = wiki();
+        put(&tree, "sources/id/content", "x");
+        let events = rel("sources/id/events.jsonl");
+        tree.append_line(&events, "{\"a\":1}").unwrap();
+        tree.append_line(&events, "{\"a\":2}").unwrap();
+        assert_eq!(
+            get(&tree, "sources/id/events.jsonl").unwrap(),
+            b"{\"a\":1}\n{\"a\":2}\n"
+        );
+        put(&tree, "sources/id/events.jsonl", "{\"a\":1}\n{\"a");
+        tree.append_line(&events, "{}").unwrap();
+        assert_eq!(
+            get(&tree, "sources/id/events.jsonl").unwrap(),
+            b"{\"a\":1}\n{\"a\n{}\n"
+        );
+        assert!(
+            tree.append_line(&rel("sources/none/events.jsonl"), "x")
+                .unwrap_err()
+                .is_missing()
+        );
+    }
+
+    #[test]
+    fn line_that_cannot_be_flushed_is_taken_back() {
+        struct NoSync;
+        impl Faults for NoSync {
+            fn before(&self, op: FaultOp, what: &str) -> io::Result<()> {
+                if op == FaultOp::Sync && what == "events" {
+                    return Err(Errno::NOSPC.into());
+                }
+                Ok(())
+            }
+        }
+        let (dir, tree) = wiki();
+        tree.append_line(&rel("events"), "one").unwrap();
+        let options = TreeOptions {
+            faults: Some(Arc::new(NoSync)),
+            ..TreeOptions::default()
+        };
+        let tree = Tree::create_with(&dir.path().join("wiki"), &options).unwrap();
+        let error = tree.append_line(&rel("events"), "two").unwrap_err();
+        assert!(matches!(error, TreeError::Full { .. }), "{error}");
+        assert_eq!(get(&tree, "events").unwrap(), b"one\n");
+    }
+
+    #[test]
+    fn remove_takes_a_link_and_not_what_it_leads_to() {
+        let (dir, tree) = wiki();
+        std::fs::write(dir.path().join("target"), "kept").unwrap();
+        std::fs::create_dir(tree.path().join(".index")).unwrap();
+        symlink("../../target", tree.path().join(".index/search.json")).unwrap();
+        assert!(tree.remove(&rel(".index/search.json")).unwrap());
+        assert!(!tree.remove(&rel(".index/search.json")).unwrap());
+        assert!(!tree.remove(&rel("none/x")).unwrap());
+        assert!(dir.path().join("target").exists());
+        assert!(matches!(
+            tree.remove(&rel(".index")),
+            Err(TreeError::NotRegular { .. })
+        ));
+    }
+
+    #[test]
+    fn causes_of_failure_keep_their_names_through_every_change() {
+        struct Always(FaultOp, Errno);
+        impl Faults for Always {
+            fn before(&self, op: FaultOp, _: &str) -> io::Result<()> {
+                if op == self.0 {
+                    Err(self.1.into())
+                } else {
+                    Ok(())
+                }
+            }
+        }
+        for errno in [
+            Errno::NOSPC,
+            Errno::DQUOT,
+            Errno::ROFS,
+            Errno::ACCESS,
+            Errno::IO,
+        ] {
+            for op in [
+                FaultOp::Create,
+                FaultOp::Write,
+                FaultOp::Sync,
+                FaultOp::Rename,
+                FaultOp::Mkdir,
+            ] {
+                let (dir, tree) = wiki();
+                put(&tree, "pages/a.md", "old");
+                tree.stage(b"x", "a", NOW).unwrap();
+                let options = TreeOptions {
+                    faults: Some(Arc::new(Always(op, errno))),
+                    ..TreeOptions::default()
+                };
+                let tree = Tree::create_with(&dir.path().join("wiki"), &options).unwrap();
+                let page = rel(if op == FaultOp::Mkdir {
+                    "pages/new/a.md"
+                } else {
+                    "pages/a.md"
+                });
+                let error = tree
+                    .stage(b"new", "a", NOW)
+                    .and_then(|staged| tree.exchange(&staged, &page, NOW))
+                    .unwrap_err();
+                let right = match errno {
+                    Errno::NOSPC | Errno::DQUOT => matches!(error, TreeError::Full { .. }),
+                    Errno::ROFS => matches!(error, TreeError::ReadOnly { .. }),
+                    Errno::ACCESS => matches!(error, TreeError::Denied { .. }),
+                    _ => matches!(error, TreeError::Io { .. }),
+                };
+                assert!(right, "{op:?} {errno}: {error}");
+                assert_eq!(get(&tree, "pages/a.md").unwrap(), b"old");
+            }
+        }
     }
 }

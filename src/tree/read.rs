@@ -305,3 +305,186 @@ fn visit_entry(dir: &OwnedFd, name: &[u8], kind: Kind, visit: &mut dyn FnMut(&[u
     };
     visit(name, kind);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::super::testing::{NO_FILES, make_special, put, rel, wiki, with_each_resolver};
+    use super::*;
+
+    #[test]
+    fn anything_but_a_regular_file_is_named_and_not_opened() {
+        with_each_resolver(|_, tree| {
+            for kind in NO_FILES {
+                let name = format!("pages/{}.md", format!("{kind:?}").to_lowercase());
+                if !make_special(&tree.path().join(&name), kind) {
+                    eprintln!("may not make {kind}: skipped");
+                    continue;
+                }
+                for answer in [
+                    tree.read(&rel(&name), 9).map(drop),
+                    tree.read_range(&rel(&name), 0, 9).map(drop),
+                    tree.open_file(&rel(&name)).map(drop),
+                ] {
+                    match answer.unwrap_err() {
+                        TreeError::Symlink { path } => {
+                            assert_eq!((kind, &path), (Kind::Symlink, &name));
+                        }
+                        TreeError::NotRegular { path, kind: found } => {
+                            assert_eq!((kind, &path), (found, &name));
+                        }
+                        error => panic!("{name}: {error}"),
+                    }
+                }
+                assert_eq!(tree.stat(&rel(&name)).unwrap().unwrap().kind, kind);
+            }
+        });
+    }
+
+    #[test]
+    fn reading_a_fifo_does_not_wake_its_writer() {
+        let (_dir, tree) = wiki();
+        let path = tree.path().join("f");
+        make_special(&path, Kind::Fifo);
+        assert!(tree.read(&rel("f"), 9).is_err());
+        // A writer that will not wait finds no reader: nobody opened the other end.
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+        assert_eq!(
+            rustix::fs::open(&path, flags, Mode::empty()).unwrap_err(),
+            Errno::NXIO
+        );
+    }
+
+    #[test]
+    fn file_of_exactly_the_limit_is_read_and_one_byte_more_is_not() {
+        let (_dir, tree) = wiki();
+        put(&tree, "a", "12345");
+        let read = tree.read(&rel("a"), 5).unwrap().unwrap();
+        assert_eq!((read.bytes.as_slice(), read.stamp.size), (&b"12345"[..], 5));
+        match tree.read(&rel("a"), 4).unwrap_err() {
+            TreeError::TooLarge {
+                limit: 4,
+                actual: 5,
+                path,
+            } => assert_eq!(path, "a"),
+            error => panic!("{error}"),
+        }
+        put(&tree, "empty", "");
+        assert_eq!(tree.read(&rel("empty"), 0).unwrap().unwrap().bytes, b"");
+        assert_eq!(
+            tree.read(&rel("a"), u64::MAX).unwrap().unwrap().bytes.len(),
+            5
+        );
+    }
+
+    #[test]
+    fn huge_sparse_file_is_refused_without_being_read() {
+        let (_dir, tree) = wiki();
+        put(&tree, "huge", "");
+        let file = File::options()
+            .write(true)
+            .open(tree.path().join("huge"))
+            .unwrap();
+        file.set_len(1 << 40).unwrap();
+        assert!(matches!(
+            tree.read(&rel("huge"), 1 << 20),
+            Err(TreeError::TooLarge { .. })
+        ));
+        let part = tree
+            .read_range(&rel("huge"), (1 << 40) - 3, 10)
+            .unwrap()
+            .unwrap();
+        assert_eq!((part.bytes.len(), part.stamp.size), (3, 1 << 40));
+    }
+
+    #[test]
+    fn ranges_stop_at_the_end() {
+        let (_dir, tree) = wiki();
+        put(&tree, "a", "0123456789");
+        let range = |offset, length| {
+            tree.read_range(&rel("a"), offset, length)
+                .unwrap()
+                .unwrap()
+                .bytes
+        };
+        assert_eq!(range(0, 3), b"012");
+        assert_eq!(range(8, 100), b"89");
+        assert_eq!(range(8, u64::MAX), b"89");
+        assert_eq!(range(10, 1), b"");
+        assert_eq!(range(u64::MAX, u64::MAX), b"");
+        assert!(tree.read_range(&rel("none"), 0, 1).unwrap().is_none());
+    }
+
+    #[test]
+    fn listing_is_sorted_by_bytes_and_tells_kinds() {
+        let (_dir, tree) = wiki();
+        for name in ["sources/b", "sources/B", "sources/a-", "sources/a"] {
+            put(&tree, name, "");
+        }
+        std::fs::create_dir(tree.path().join("sources/dir")).unwrap();
+        let entries = tree.source_names().unwrap().unwrap();
+        let names: Vec<_> = entries
+            .iter()
+            .map(|entry| entry.name_str().unwrap())
+            .collect();
+        assert_eq!(names, ["B", "a", "a-", "b", "dir"]);
+        assert_eq!(entries[4].kind, Kind::Directory);
+        assert!(tree.list(&rel("none")).unwrap().is_none());
+        let error = tree.list(&rel("sources/a")).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                TreeError::NotDirectory {
+                    kind: Kind::File,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn name_that_is_not_utf8_is_listed_and_read() {
+        with_each_resolver(|_, tree| {
+            let name = b"pages/\xff.md";
+            put(tree, "pages/x", "");
+            let path = tree.path().join(std::ffi::OsStr::from_bytes(name));
+            std::fs::write(path, "bytes").unwrap();
+            let entries = tree.list(&rel("pages")).unwrap().unwrap();
+            assert_eq!(entries[1].name, b"\xff.md");
+            assert_eq!(entries[1].name_str(), None);
+            let path = RelPath::new(name.to_vec()).unwrap();
+            assert_eq!(tree.read(&path, 9).unwrap().unwrap().bytes, b"bytes");
+            assert_eq!(path.to_string(), "pages/\\xff.md");
+        });
+    }
+
+    #[test]
+    fn file_that_grows_while_it_is_read_never_exceeds_the_limit() {
+        let (_dir, tree) = wiki();
+        put(&tree, "a", "x");
+        let file = File::open(tree.path().join("a")).unwrap();
+        std::fs::write(tree.path().join("a"), vec![b'y'; 1000]).unwrap();
+        // The length was asked for when it was 1.
+        assert_eq!(read_up_to(&file, 1, 10).unwrap().len(), 11);
+    }
+
+    #[test]
+    fn unreadable_file_is_denied() {
+        use std::os::unix::fs::PermissionsExt;
+        if rustix::process::geteuid().is_root() {
+            eprintln!("root may read anything: skipped");
+            return;
+        }
+        let (_dir, tree) = wiki();
+        put(&tree, "a", "x");
+        let none = std::fs::Permissions::from_mode(0o000);
+        std::fs::set_permissions(tree.path().join("a"), none).unwrap();
+        assert!(matches!(
+            tree.read(&rel("a"), 9),
+            Err(TreeError::Denied { .. })
+        ));
+    }
+}

@@ -445,3 +445,219 @@ fn openat2_works(root: BorrowedFd<'_>) -> bool {
 fn openat2_works(_: BorrowedFd<'_>) -> bool {
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::super::testing::{get, make_special, put, rel, wiki, with_each_resolver};
+    use super::super::{FaultOp, Recorder};
+    use super::*;
+
+    #[test]
+    fn locate_tells_what_stands_at_the_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| locate(&dir.path().join(name)).unwrap();
+        assert!(matches!(at("none"), RootState::Missing));
+        assert!(matches!(at("none/below"), RootState::Missing));
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(matches!(at("file"), RootState::NotDirectory(Kind::File)));
+        assert!(matches!(at("file/below"), RootState::NotDirectory(_)));
+        make_special(&dir.path().join("fifo"), Kind::Fifo);
+        assert!(matches!(at("fifo"), RootState::NotDirectory(Kind::Fifo)));
+        fs::create_dir(dir.path().join("real")).unwrap();
+        symlink("real", dir.path().join("link")).unwrap();
+        symlink("nowhere", dir.path().join("dangling")).unwrap();
+        assert!(matches!(at("link"), RootState::Symlink));
+        assert!(matches!(at("link/"), RootState::Symlink));
+        assert!(matches!(at("dangling"), RootState::Symlink));
+        assert!(matches!(at("real"), RootState::Ready(_)));
+        assert!(matches!(at("real/../real/."), RootState::Ready(_)));
+        assert_eq!(fs::read_dir(dir.path().join("real")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn link_among_the_ancestors_is_resolved_once() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("one/wiki")).unwrap();
+        fs::create_dir_all(dir.path().join("two/wiki")).unwrap();
+        let link = dir.path().join("link");
+        symlink("one", &link).unwrap();
+        let RootState::Ready(tree) = locate(&link.join("wiki")).unwrap() else {
+            panic!()
+        };
+        fs::remove_file(&link).unwrap();
+        symlink("two", &link).unwrap();
+        put(&tree, "a", "x");
+        assert!(tree.is_current());
+        assert!(dir.path().join("one/wiki/a").exists());
+        assert!(tree.read(&rel("a"), 9).unwrap().is_some());
+    }
+
+    #[test]
+    fn create_makes_ancestors_and_flushes_each_before_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let recorder = Arc::new(Recorder::default());
+        let options = TreeOptions {
+            faults: Some(recorder.clone()),
+            ..TreeOptions::default()
+        };
+        let root = dir.path().join("a/b/wiki");
+        Tree::create_with(&root, &options).unwrap();
+        let shown = |name: &str| dir.path().join(name).display().to_string();
+        let base = dir.path().display().to_string();
+        assert_eq!(
+            recorder.take(),
+            [
+                (FaultOp::Mkdir, shown("a")),
+                (FaultOp::Sync, base),
+                (FaultOp::Mkdir, shown("a/b")),
+                (FaultOp::Sync, shown("a")),
+                (FaultOp::Mkdir, shown("a/b/wiki")),
+                (FaultOp::Sync, shown("a/b")),
+            ]
+        );
+        Tree::create_with(&root, &options).unwrap();
+        assert_eq!(recorder.take(), []);
+    }
+
+    #[test]
+    fn create_refuses_links_and_files_in_the_way() {
+        let dir = tempfile::tempdir().unwrap();
+        symlink("nowhere", dir.path().join("dangling")).unwrap();
+        fs::create_dir(dir.path().join("real")).unwrap();
+        symlink("real", dir.path().join("link")).unwrap();
+        fs::write(dir.path().join("file"), "").unwrap();
+        for (name, link) in [
+            ("dangling", true),
+            ("dangling/x", true),
+            ("link", true),
+            ("file", false),
+            ("file/x", false),
+        ] {
+            let error = Tree::create(&dir.path().join(name)).unwrap_err();
+            match error {
+                TreeError::Symlink { .. } => assert!(link, "{name}"),
+                TreeError::NotDirectory { .. } => assert!(!link, "{name}"),
+                error => panic!("{name}: {error}"),
+            }
+        }
+        assert!(!dir.path().join("nowhere").exists());
+    }
+
+    #[test]
+    fn links_are_refused_wherever_they_stand_and_wherever_they_lead() {
+        with_each_resolver(|dir, tree| {
+            put(tree, "pages/real/a.md", "inside");
+            fs::write(dir.path().join("secret.md"), "outside").unwrap();
+            fs::create_dir(dir.path().join("out")).unwrap();
+            fs::write(dir.path().join("out/a.md"), "outside").unwrap();
+            let pages = tree.path().join("pages");
+            symlink("real", pages.join("in")).unwrap();
+            symlink("../../out", pages.join("up")).unwrap();
+            symlink(dir.path().join("out"), pages.join("abs")).unwrap();
+            symlink("/proc/self/root", pages.join("magic")).unwrap();
+            symlink("real/a.md", pages.join("file.md")).unwrap();
+            symlink("../../secret.md", pages.join("secret.md")).unwrap();
+            symlink("loop.md", pages.join("loop.md")).unwrap();
+            symlink("nowhere", pages.join("dangling.md")).unwrap();
+            for (path, blamed) in [
+                ("pages/in/a.md", "pages/in"),
+                ("pages/up/a.md", "pages/up"),
+                ("pages/abs/a.md", "pages/abs"),
+                ("pages/magic/etc/passwd", "pages/magic"),
+                ("pages/file.md", "pages/file.md"),
+                ("pages/secret.md", "pages/secret.md"),
+                ("pages/loop.md", "pages/loop.md"),
+                ("pages/dangling.md", "pages/dangling.md"),
+            ] {
+                match tree.read(&rel(path), 100) {
+                    Err(TreeError::Symlink { path }) => assert_eq!(path, blamed),
+                    other => panic!("{path}: {other:?}"),
+                }
+                let error = tree.write_new(
+                    &rel(&format!("{path}/new")),
+                    b"x",
+                    super::super::Durability::Batch,
+                );
+                assert!(
+                    matches!(error, Err(TreeError::Symlink { .. })),
+                    "{path}: {error:?}"
+                );
+            }
+            for path in ["pages/in", "pages/up", "pages/abs"] {
+                assert!(
+                    matches!(tree.list(&rel(path)), Err(TreeError::Symlink { .. })),
+                    "{path}"
+                );
+                let walked = tree.walk(&rel(path), &mut |_| super::super::Flow::Continue);
+                assert!(matches!(walked, Err(TreeError::Symlink { .. })), "{path}");
+                // The link itself may be looked at.
+                assert_eq!(tree.stat(&rel(path)).unwrap().unwrap().kind, Kind::Symlink);
+            }
+            assert_eq!(fs::read(dir.path().join("out/a.md")).unwrap(), b"outside");
+        });
+    }
+
+    #[test]
+    fn what_is_no_directory_on_the_way_is_named() {
+        with_each_resolver(|_, tree| {
+            put(tree, "pages/a", "x");
+            make_special(&tree.path().join("pages/f"), Kind::Fifo);
+            for (path, kind) in [("pages/a/b/c.md", Kind::File), ("pages/f/c.md", Kind::Fifo)] {
+                match tree.read(&rel(path), 9) {
+                    Err(TreeError::NotDirectory {
+                        path: blamed,
+                        kind: found,
+                    }) => {
+                        assert_eq!((blamed.as_str(), found), (&path[..7], kind));
+                    }
+                    other => panic!("{path}: {other:?}"),
+                }
+            }
+            assert!(tree.read(&rel("pages/none/c.md"), 9).unwrap().is_none());
+            assert!(tree.stat(&rel("pages/none/c.md")).unwrap().is_none());
+            assert!(tree.stat(&RelPath::root()).unwrap().is_some());
+        });
+    }
+
+    #[test]
+    fn paths_longer_than_one_call_allows_still_resolve() {
+        with_each_resolver(|_, tree| {
+            let deep = vec!["d".repeat(200); 40].join("/");
+            let file = rel(&deep).join("f").unwrap();
+            assert!(file.as_bytes().len() > 8000);
+            assert!(
+                tree.write_new(&file, b"deep", super::super::Durability::Batch)
+                    .unwrap()
+            );
+            assert_eq!(tree.read(&file, 9).unwrap().unwrap().bytes, b"deep");
+            let long = rel(&"n".repeat(256));
+            let error = tree.read(&long, 9).unwrap_err();
+            assert!(matches!(error, TreeError::BadPath { .. }), "{error}");
+        });
+    }
+
+    #[test]
+    fn tree_stays_with_its_directory_when_the_root_is_replaced() {
+        let (dir, tree) = wiki();
+        put(&tree, "a", "old");
+        fs::rename(tree.path(), dir.path().join("aside")).unwrap();
+        assert!(!tree.is_current());
+        fs::create_dir(tree.path()).unwrap();
+        put(&tree, "a", "new");
+        assert!(!tree.is_current());
+        assert_eq!(tree.read(&rel("a"), 9).unwrap().unwrap().bytes, b"old");
+        assert_eq!(get(&tree, "a").unwrap(), b"new");
+    }
+
+    #[test]
+    fn kernel_resolver_is_in_use_where_the_kernel_has_it() {
+        let (_dir, tree) = wiki();
+        // Linux since 5.6; a sandbox may forbid it.
+        if !tree.uses_openat2() {
+            eprintln!("openat2 is not available here");
+        }
+        assert!(!format!("{tree:?}").is_empty());
+    }
+}

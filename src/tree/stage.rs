@@ -391,3 +391,214 @@ impl Tree {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::testing::{get, put, rel, wiki, wiki_with, with_each_resolver};
+    use super::super::{FailFrom, FaultOp, Faults, Recorder, TreeOptions};
+    use super::*;
+
+    #[test]
+    fn staged_bytes_lie_in_the_store_which_git_ignores() {
+        with_each_resolver(|_, tree| {
+            let staged = tree.stage(b"text", "page", Durability::Now).unwrap();
+            assert_eq!(
+                tree.read(&staged.path(), 9).unwrap().unwrap().bytes,
+                b"text"
+            );
+            assert!(staged.name().starts_with("page-"), "{staged:?}");
+            assert_eq!(get(tree, ".store/.gitignore").unwrap(), b"*\n");
+            assert_eq!(Staged::from_name(staged.name()).unwrap(), staged);
+            assert_eq!(tree.list(&rel(".store")).unwrap().unwrap().len(), 2);
+        });
+    }
+
+    #[test]
+    fn staging_flushes_bytes_and_every_new_directory_in_order() {
+        let recorder = Arc::new(Recorder::default());
+        let options = TreeOptions {
+            faults: Some(recorder.clone()),
+            ..TreeOptions::default()
+        };
+        let (_dir, tree) = wiki_with(&options);
+        recorder.take();
+        tree.stage(b"x", "a", Durability::Now).unwrap();
+        let ops: Vec<(FaultOp, String)> = recorder
+            .take()
+            .into_iter()
+            .map(|(op, what)| {
+                (
+                    op,
+                    if what.contains("tmp/") {
+                        "staged".to_owned()
+                    } else {
+                        what
+                    },
+                )
+            })
+            .collect();
+        let expected = [
+            (FaultOp::Mkdir, ".store"),
+            (FaultOp::Sync, "."),
+            (FaultOp::Create, ".store/.gitignore"),
+            (FaultOp::Write, ".store/.gitignore"),
+            (FaultOp::Sync, ".store/.gitignore"),
+            (FaultOp::Rename, ".store/.gitignore"),
+            (FaultOp::Mkdir, ".store/tmp"),
+            (FaultOp::Sync, ".store"),
+            (FaultOp::Create, "staged"),
+            (FaultOp::Write, "staged"),
+            (FaultOp::Sync, "staged"),
+        ];
+        assert_eq!(ops, expected.map(|(op, what)| (op, what.to_owned())));
+        tree.stage(b"x", "a", Durability::Batch).unwrap();
+        let ops: Vec<FaultOp> = recorder.take().into_iter().map(|(op, _)| op).collect();
+        assert_eq!(ops, [FaultOp::Create, FaultOp::Write]);
+    }
+
+    #[test]
+    fn store_that_is_removed_under_us_is_made_again() {
+        let (_dir, tree) = wiki();
+        tree.stage(b"x", "a", Durability::Now).unwrap();
+        std::fs::remove_dir_all(tree.path().join(".store")).unwrap();
+        let staged = tree.stage(b"y", "a", Durability::Now).unwrap();
+        assert!(tree.stat(&staged.path()).unwrap().is_some());
+        assert_eq!(get(&tree, ".store/.gitignore").unwrap(), b"*\n");
+    }
+
+    #[test]
+    fn crash_at_any_moment_of_making_the_store_is_mended() {
+        for allowed in 0.. {
+            let faults = Arc::new(FailFrom::new(allowed + 2));
+            let options = TreeOptions {
+                faults: Some(faults.clone()),
+                ..TreeOptions::default()
+            };
+            // The first two changes make the root.
+            let (_dir, tree) = wiki_with(&options);
+            let done = tree.stage(b"x", "a", Durability::Now).is_ok();
+            faults.heal();
+            tree.stage(b"x", "a", Durability::Now).unwrap();
+            assert_eq!(
+                get(&tree, ".store/.gitignore").unwrap(),
+                b"*\n",
+                "after {allowed}"
+            );
+            if done {
+                assert_eq!(allowed, 11);
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn store_that_is_a_link_or_a_file_is_refused() {
+        let (dir, tree) = wiki();
+        std::os::unix::fs::symlink(dir.path(), tree.path().join(".store")).unwrap();
+        let error = tree.stage(b"x", "a", Durability::Now).unwrap_err();
+        assert!(
+            matches!(error, TreeError::Symlink { ref path } if path == ".store"),
+            "{error}"
+        );
+        std::fs::remove_file(tree.path().join(".store")).unwrap();
+        put(&tree, ".store", "");
+        let error = tree.stage(b"x", "a", Durability::Now).unwrap_err();
+        assert!(matches!(error, TreeError::NotDirectory { .. }), "{error}");
+        assert!(tree.list_staged().is_err());
+    }
+
+    #[test]
+    fn staged_folder_holds_its_files_and_is_removed_with_all_in_it() {
+        let (_dir, tree) = wiki();
+        let files: [(&str, &[u8]); 2] = [("content", b"c"), ("metadata.json", b"{}")];
+        let staged = tree.stage_dir(&files, "source", Durability::Now).unwrap();
+        let file = staged.path().join("content").unwrap();
+        assert_eq!(tree.read(&file, 9).unwrap().unwrap().bytes, b"c");
+        let deep = format!("{}/{}/x", staged.path(), vec!["d"; 200].join("/"));
+        put(&tree, &deep, "");
+        std::os::unix::fs::symlink("/", tree.path().join(format!("{}/link", staged.path())))
+            .unwrap();
+        assert!(tree.remove_staged(&staged).unwrap());
+        assert!(!tree.remove_staged(&staged).unwrap());
+        assert!(tree.list_staged().unwrap().is_empty());
+        assert!(std::path::Path::new("/").exists());
+    }
+
+    #[test]
+    fn folder_whose_file_name_leaves_it_is_refused_and_cleaned_up() {
+        let (_dir, tree) = wiki();
+        for name in ["../x", "a/b", "", ".."] {
+            let error = tree
+                .stage_dir(&[(name, b"x")], "source", Durability::Now)
+                .unwrap_err();
+            assert!(
+                matches!(error, TreeError::BadPath { .. }),
+                "{name}: {error}"
+            );
+        }
+        assert!(tree.list_staged().unwrap().is_empty());
+    }
+
+    #[test]
+    fn leftovers_are_listed_with_their_stamps_and_strange_names_left_alone() {
+        let (_dir, tree) = wiki();
+        assert!(tree.list_staged().unwrap().is_empty());
+        let one = tree.stage(b"12345", "b", Durability::Batch).unwrap();
+        let two = tree.stage_dir(&[], "a", Durability::Batch).unwrap();
+        put(&tree, ".store/tmp/with space", "");
+        put(&tree, ".store/tmp/.hidden", "");
+        let found = tree.list_staged().unwrap();
+        assert_eq!(
+            found.iter().map(|e| &e.staged).collect::<Vec<_>>(),
+            [&two, &one]
+        );
+        assert_eq!(
+            (found[0].stamp.kind, found[1].stamp.size),
+            (Kind::Directory, 5)
+        );
+        assert!(tree.remove_staged(&one).unwrap() && tree.remove_staged(&two).unwrap());
+        assert!(get(&tree, ".store/tmp/with space").is_some());
+    }
+
+    #[test]
+    fn names_of_staged_things_cannot_leave_their_directory() {
+        for bad in ["", ".", "..", "a/b", "../x", "a\0", "\u{e9}", ".hidden"] {
+            assert!(Staged::from_name(bad).is_err(), "{bad:?}");
+        }
+        assert!(!Staged::unique("../../x y").name().contains(['/', '.', ' ']));
+        assert!(is_plain_name(Staged::unique("").name()));
+    }
+
+    /// Only the flush fails: a full disk often shows there.
+    struct NoSync;
+    impl Faults for NoSync {
+        fn before(&self, op: FaultOp, _: &str) -> io::Result<()> {
+            match op {
+                FaultOp::Sync => Err(Errno::NOSPC.into()),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    #[test]
+    fn failed_staging_leaves_nothing_behind() {
+        let (dir, tree) = wiki();
+        tree.stage(b"x", "a", Durability::Now).unwrap();
+        drop(tree);
+        let options = TreeOptions {
+            faults: Some(Arc::new(NoSync)),
+            ..TreeOptions::default()
+        };
+        let tree = Tree::create_with(&dir.path().join("wiki"), &options).unwrap();
+        let before = tree.list_staged().unwrap().len();
+        let error = tree.stage(b"y", "a", Durability::Now).unwrap_err();
+        assert!(matches!(error, TreeError::Full { .. }), "{error}");
+        let error = tree
+            .stage_dir(&[("c", b"x")], "a", Durability::Now)
+            .unwrap_err();
+        assert!(matches!(error, TreeError::Full { .. }), "{error}");
+        assert_eq!(tree.list_staged().unwrap().len(), before);
+    }
+}

@@ -254,3 +254,154 @@ fn store_path(name: &str) -> Result<RelPath> {
         reason: "it is no name of a store file",
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::testing::{
+        NO_FILES, get, make_special, put, wiki, wiki_with, with_each_rename,
+    };
+    use super::super::{FailFrom, TreeOptions};
+    use super::*;
+
+    #[test]
+    fn store_is_opened_only_where_it_is_and_created_only_where_it_is_not() {
+        let (_dir, tree) = wiki();
+        for how in [StoreOpen::ReadOnly, StoreOpen::ReadWrite] {
+            assert!(tree.store_file(STORE_FILE, how).unwrap().is_none());
+        }
+        assert!(tree.list(&RelPath::root()).unwrap().unwrap().is_empty());
+        let created = tree
+            .store_file(STORE_FILE, StoreOpen::CreateNew)
+            .unwrap()
+            .unwrap();
+        assert_eq!(created.size, 0);
+        assert_eq!(get(&tree, ".store/.gitignore").unwrap(), b"*\n");
+        let error = tree
+            .store_file(STORE_FILE, StoreOpen::CreateNew)
+            .unwrap_err();
+        assert!(matches!(error, TreeError::Exists { .. }), "{error}");
+        let opened = tree
+            .store_file(STORE_FILE, StoreOpen::ReadWrite)
+            .unwrap()
+            .unwrap();
+        assert_eq!(opened.identity, created.identity);
+        assert_eq!(
+            tree.store_identity(STORE_FILE).unwrap(),
+            Some(created.identity)
+        );
+    }
+
+    #[test]
+    fn store_that_was_moved_aside_has_another_identity() {
+        let (_dir, tree) = wiki();
+        let old = tree
+            .store_file(STORE_FILE, StoreOpen::CreateNew)
+            .unwrap()
+            .unwrap();
+        tree.rename_store(STORE_FILE, "aside").unwrap();
+        assert_eq!(tree.store_identity(STORE_FILE).unwrap(), None);
+        let new = tree
+            .store_file(STORE_FILE, StoreOpen::CreateNew)
+            .unwrap()
+            .unwrap();
+        assert_ne!(old.identity, new.identity);
+        assert_eq!(tree.store_names().unwrap(), ["aside", STORE_FILE]);
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_opened_as_a_store() {
+        let (_dir, tree) = wiki();
+        for kind in NO_FILES {
+            let name = format!("{kind:?}");
+            if !make_special(&tree.path().join(".store").join(&name), kind) {
+                continue;
+            }
+            for how in [StoreOpen::ReadOnly, StoreOpen::ReadWrite] {
+                match tree.store_file(&name, how).unwrap_err() {
+                    TreeError::Symlink { .. } => assert_eq!(kind, Kind::Symlink),
+                    TreeError::NotRegular { kind: found, .. } => assert_eq!(kind, found),
+                    error => panic!("{error}"),
+                }
+            }
+            let error = tree.store_file(&name, StoreOpen::CreateNew).unwrap_err();
+            assert!(matches!(error, TreeError::Exists { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn names_cannot_leave_the_store() {
+        let (_dir, tree) = wiki();
+        for bad in ["", "..", "../x", "tmp/x", ".gitignore"] {
+            assert!(tree.store_file(bad, StoreOpen::ReadOnly).is_err(), "{bad}");
+            assert!(tree.remove_store(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn renaming_never_replaces() {
+        with_each_rename(|_, tree| {
+            put(tree, ".store/a", "a");
+            put(tree, ".store/b", "b");
+            let error = tree.rename_store("a", "b").unwrap_err();
+            assert!(matches!(error, TreeError::Exists { .. }), "{error}");
+            assert!(tree.rename_store("none", "c").unwrap_err().is_missing());
+            tree.rename_store("a", "c").unwrap();
+            assert_eq!(tree.store_names().unwrap(), ["b", "c"]);
+            assert!(tree.remove_store("b").unwrap());
+            assert!(!tree.remove_store("b").unwrap());
+        });
+    }
+
+    #[test]
+    fn replacing_keeps_the_old_store() {
+        with_each_rename(|_, tree| {
+            put(tree, ".store/wiki.redb.new", "new");
+            tree.replace_store(STORE_FILE_NEW, STORE_FILE, "wiki.redb.bad-1")
+                .unwrap();
+            assert_eq!(get(tree, ".store/wiki.redb").unwrap(), b"new");
+            assert_eq!(tree.store_names().unwrap(), [STORE_FILE]);
+            put(tree, ".store/wiki.redb.new", "newer");
+            tree.replace_store(STORE_FILE_NEW, STORE_FILE, "wiki.redb.bad-1")
+                .unwrap();
+            assert_eq!(get(tree, ".store/wiki.redb").unwrap(), b"newer");
+            assert_eq!(get(tree, ".store/wiki.redb.bad-1").unwrap(), b"new");
+            put(tree, ".store/wiki.redb.new", "newest");
+            let error = tree.replace_store(STORE_FILE_NEW, STORE_FILE, "wiki.redb.bad-1");
+            assert!(matches!(error, Err(TreeError::Exists { .. })), "{error:?}");
+            assert_eq!(get(tree, ".store/wiki.redb").unwrap(), b"newer");
+            let error = tree.replace_store("none", STORE_FILE, "keep").unwrap_err();
+            assert!(error.is_missing());
+            assert!(get(tree, ".store/keep").is_none());
+        });
+    }
+
+    #[test]
+    fn killed_at_any_change_a_replacement_leaves_a_store_in_place() {
+        for allowed in 0.. {
+            let faults = Arc::new(FailFrom::counting());
+            let (dir, tree) = wiki_with(&TreeOptions {
+                faults: Some(faults),
+                ..TreeOptions::default()
+            });
+            put(&tree, ".store/wiki.redb", "old");
+            put(&tree, ".store/wiki.redb.new", "new");
+            let options = TreeOptions {
+                faults: Some(Arc::new(FailFrom::new(allowed))),
+                ..TreeOptions::default()
+            };
+            let killed = Tree::create_with(&dir.path().join("wiki"), &options).unwrap();
+            let done = killed
+                .replace_store(STORE_FILE_NEW, STORE_FILE, "bad")
+                .is_ok();
+            let now = get(&tree, ".store/wiki.redb").unwrap();
+            let kept = get(&tree, ".store/bad");
+            assert!(now == b"old" || (now == b"new" && kept.as_deref() == Some(b"old")));
+            if done {
+                assert_eq!((now, allowed), (b"new".to_vec(), 4));
+                break;
+            }
+        }
+    }
+}

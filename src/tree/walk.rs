@@ -102,13 +102,28 @@ impl Tree {
             };
             level.next += 1;
             if level.dir.is_none() {
-                level.dir = self.open_listing_raw(&path).ok();
+                match self.open_listing_raw(&path) {
+                    Ok(dir) => level.dir = Some(dir),
+                    Err(error) => {
+                        level.next = level.entries.len();
+                        // Taken away, and so was the rest of its entries; else the rest is
+                        // unknown, and the visitor must hear of it.
+                        if !is_gone(error) {
+                            let error = TreeError::new("list", escape(&path), error.into());
+                            let entry = WalkEntry {
+                                path: &path,
+                                kind: Kind::Directory,
+                                stamp: None,
+                                unreadable: Some(&error),
+                            };
+                            if visit(&entry) == Flow::Stop {
+                                return Ok(Walked::Stopped);
+                            }
+                        }
+                    }
+                }
             }
-            let Some(dir) = &level.dir else {
-                // It was taken away, and so was the rest of its entries.
-                level.next = level.entries.len();
-                continue;
-            };
+            let Some(dir) = &level.dir else { continue };
             let name = &level.names[start as usize..(start + length) as usize];
             let name = name.strip_suffix(b"/").unwrap_or(name);
             if !path.is_empty() {
@@ -138,7 +153,7 @@ impl Tree {
                         Flow::Stop => return Ok(Walked::Stopped),
                     },
                     // Gone, or no directory any more: as if it had never been there.
-                    Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                    Err(error) if is_gone(error) => {}
                     Err(error) => {
                         let error = TreeError::new("list", escape(&path), error.into());
                         entry.unreadable = Some(&error);
@@ -176,6 +191,11 @@ impl Tree {
     }
 }
 
+/// Whether a name no longer stands for a real directory.
+fn is_gone(error: Errno) -> bool {
+    matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
+}
+
 impl Level {
     fn read(dir: OwnedFd, path_length: usize) -> rustix::io::Result<Self> {
         let mut names = Vec::new();
@@ -210,5 +230,264 @@ impl Level {
             next: 0,
             path_length,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::super::testing::{NO_FILES, make_special, put, rel, wiki, with_each_resolver};
+    use std::fs::File;
+
+    use super::super::Durability;
+    use super::*;
+
+    fn walk_all(tree: &Tree, from: &RelPath) -> Vec<(String, Kind, Option<Stamp>)> {
+        let mut seen = Vec::new();
+        let walked = tree.walk(from, &mut |entry| {
+            assert!(entry.unreadable.is_none());
+            seen.push((escape(entry.path), entry.kind, entry.stamp));
+            Flow::Continue
+        });
+        assert_eq!(walked.unwrap(), Walked::Complete);
+        seen
+    }
+
+    fn files(seen: &[(String, Kind, Option<Stamp>)]) -> Vec<&str> {
+        seen.iter()
+            .filter(|e| e.1 != Kind::Directory)
+            .map(|e| e.0.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn files_come_in_the_order_of_their_path_bytes() {
+        with_each_resolver(|_, tree| {
+            for name in [
+                "pages/a.md",
+                "pages/a/z.md",
+                "pages/a-b.md",
+                "pages/a0.md",
+                "pages/a/b/c.md",
+                "pages/a/b.md",
+                "pages/ab/x.md",
+                "pages/B.md",
+                "pages/a.md.d/x",
+                "pages/a /x",
+            ] {
+                put(tree, name, name);
+            }
+            let seen = walk_all(tree, &RelPath::pages());
+            let files = files(&seen);
+            let mut sorted = files.clone();
+            sorted.sort_unstable();
+            assert_eq!(files, sorted);
+            assert_eq!(files.len(), 10);
+            for (path, kind, stamp) in &seen {
+                match kind {
+                    Kind::File => assert_eq!(stamp.unwrap().size, path.len() as u64),
+                    kind => assert_eq!((*kind, *stamp), (Kind::Directory, None)),
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn walk_agrees_with_stat_and_list() {
+        let (_dir, tree) = wiki();
+        for index in 0..50 {
+            put(&tree, &format!("p/{}/{}", index % 7, index), "x");
+        }
+        for (path, kind, stamp) in walk_all(&tree, &RelPath::root()) {
+            let found = tree.stat(&rel(&path)).unwrap().unwrap();
+            assert_eq!(found.kind, kind);
+            if let Some(stamp) = stamp {
+                assert_eq!(found, stamp);
+            }
+        }
+    }
+
+    #[test]
+    fn links_and_special_files_are_reported_and_not_entered() {
+        let (dir, tree) = wiki();
+        std::fs::create_dir(dir.path().join("out")).unwrap();
+        std::fs::write(dir.path().join("out/secret"), "").unwrap();
+        for kind in NO_FILES {
+            if kind != Kind::Directory {
+                make_special(&tree.path().join(format!("pages/{kind:?}")), kind);
+            }
+        }
+        std::os::unix::fs::symlink("../../out", tree.path().join("pages/out")).unwrap();
+        std::os::unix::fs::symlink(".", tree.path().join("pages/self")).unwrap();
+        let seen: BTreeMap<_, _> = walk_all(&tree, &RelPath::pages())
+            .into_iter()
+            .map(|(path, kind, _)| (path, kind))
+            .collect();
+        assert_eq!(seen["pages/Fifo"], Kind::Fifo);
+        assert_eq!(seen["pages/Socket"], Kind::Socket);
+        assert_eq!(seen["pages/out"], Kind::Symlink);
+        assert_eq!(seen["pages/self"], Kind::Symlink);
+        assert!(!seen.keys().any(|path| path.contains("secret")));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn names_that_are_not_utf8_keep_their_place() {
+        let (_dir, tree) = wiki();
+        put(&tree, "pages/z", "");
+        for name in [&b"pages/\xff.md"[..], b"pages/\x01", b"pages/\xc3\xa9"] {
+            let path = tree.path().join(std::ffi::OsStr::from_bytes(name));
+            std::fs::write(path, "").unwrap();
+        }
+        let seen = walk_all(&tree, &RelPath::pages());
+        let expected = ["pages/\\u{1}", "pages/z", "pages/\u{e9}", "pages/\\xff.md"];
+        assert_eq!(files(&seen), expected);
+    }
+
+    #[test]
+    fn folders_deeper_than_the_open_handles_are_walked_on_both_ways() {
+        with_each_resolver(|_, tree| {
+            let mut path = rel("pages");
+            let mut expected = Vec::new();
+            // Over 4096 bytes of path, and files behind each folder on the way back.
+            for depth in 0..150 {
+                path = path.join(format!("m{depth:040}")).unwrap();
+                let before = path.parent().unwrap().join("a.md").unwrap();
+                let after = path.parent().unwrap().join("z.md").unwrap();
+                for file in [before, after] {
+                    tree.write_new(&file, b"x", Durability::Batch).unwrap();
+                    expected.push(file.to_string());
+                }
+            }
+            expected.sort_unstable();
+            assert_eq!(files(&walk_all(tree, &rel("pages"))), expected);
+            // And once more, stopped in the depth.
+            let mut count = 0;
+            let walked = tree.walk(&rel("pages"), &mut |_| {
+                count += 1;
+                if count == 100 {
+                    Flow::Stop
+                } else {
+                    Flow::Continue
+                }
+            });
+            assert_eq!((walked.unwrap(), count), (Walked::Stopped, 100));
+        });
+    }
+
+    #[test]
+    fn wide_folder_is_walked_whole() {
+        let (_dir, tree) = wiki();
+        std::fs::create_dir(tree.path().join("pages")).unwrap();
+        for index in 0..5000 {
+            File::create(tree.path().join(format!("pages/page number {index}.md"))).unwrap();
+        }
+        assert_eq!(walk_all(&tree, &RelPath::pages()).len(), 5000);
+    }
+
+    #[test]
+    fn directory_that_vanishes_on_the_way_is_no_error() {
+        with_each_resolver(|_, tree| {
+            for name in ["p/a/1", "p/a/2", "p/b/1", "p/c", "p/d/e/1", "p/f"] {
+                put(tree, name, "");
+            }
+            let mut seen = Vec::new();
+            let walked = tree.walk(&rel("p"), &mut |entry| {
+                seen.push(escape(entry.path));
+                assert!(entry.unreadable.is_none());
+                if entry.path == b"p/a/1" {
+                    std::fs::remove_dir_all(tree.path().join("p/a")).unwrap();
+                    std::fs::remove_dir_all(tree.path().join("p/b")).unwrap();
+                    std::fs::remove_file(tree.path().join("p/c")).unwrap();
+                    // A folder becomes a link and a file becomes a folder.
+                    std::fs::remove_dir_all(tree.path().join("p/d")).unwrap();
+                    std::os::unix::fs::symlink("/", tree.path().join("p/d")).unwrap();
+                    std::fs::remove_file(tree.path().join("p/f")).unwrap();
+                    std::fs::create_dir(tree.path().join("p/f")).unwrap();
+                }
+                Flow::Continue
+            });
+            assert_eq!(walked.unwrap(), Walked::Complete);
+            assert_eq!(seen, ["p/a", "p/a/1"]);
+        });
+    }
+
+    #[test]
+    fn far_ancestor_that_vanishes_ends_only_its_own_part() {
+        let (_dir, tree) = wiki();
+        let deep = vec!["m"; OPEN_HANDLES + 5].join("/");
+        put(&tree, &format!("p/a/{deep}/x"), "");
+        put(&tree, "p/a/m/z", "");
+        put(&tree, "p/b", "");
+        let mut seen = Vec::new();
+        tree.walk(&rel("p"), &mut |entry| {
+            if entry.path.ends_with(b"/x") {
+                std::fs::rename(tree.path().join("p/a"), tree.path().join("aside")).unwrap();
+            }
+            if entry.kind == Kind::File {
+                seen.push(escape(entry.path));
+            }
+            Flow::Continue
+        })
+        .unwrap();
+        assert_eq!(seen, [format!("p/a/{deep}/x"), "p/b".to_owned()]);
+    }
+
+    #[test]
+    fn missing_directory_is_told_apart_from_an_empty_one() {
+        let (_dir, tree) = wiki();
+        let walk = || {
+            tree.walk(&RelPath::pages(), &mut |_| Flow::Continue)
+                .unwrap()
+        };
+        assert_eq!(walk(), Walked::Missing);
+        std::fs::create_dir(tree.path().join("pages")).unwrap();
+        assert_eq!(walk(), Walked::Complete);
+    }
+
+    #[test]
+    fn skipped_directory_is_not_entered() {
+        let (_dir, tree) = wiki();
+        for name in ["p/.git/x", "p/a", "p/b/c"] {
+            put(&tree, name, "");
+        }
+        let mut seen = Vec::new();
+        tree.walk(&rel("p"), &mut |entry| {
+            seen.push(escape(entry.path));
+            if entry.path.ends_with(b".git") {
+                Flow::SkipDirectory
+            } else {
+                Flow::Continue
+            }
+        })
+        .unwrap();
+        assert_eq!(seen, ["p/.git", "p/a", "p/b", "p/b/c"]);
+    }
+
+    #[test]
+    fn unreadable_directory_is_told_and_not_taken_for_empty() {
+        use std::os::unix::fs::PermissionsExt;
+        if rustix::process::geteuid().is_root() {
+            eprintln!("root may read anything: skipped");
+            return;
+        }
+        let (_dir, tree) = wiki();
+        put(&tree, "p/a/1", "");
+        put(&tree, "p/b", "");
+        let chmod = |mode| {
+            let bits = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(tree.path().join("p/a"), bits).unwrap();
+        };
+        chmod(0);
+        let mut seen = Vec::new();
+        tree.walk(&rel("p"), &mut |entry| {
+            seen.push((escape(entry.path), entry.unreadable.is_some()));
+            Flow::Continue
+        })
+        .unwrap();
+        chmod(0o700);
+        assert_eq!(seen, [("p/a".to_owned(), true), ("p/b".to_owned(), false)]);
     }
 }

@@ -6,7 +6,7 @@ use super::graph::LinkFact;
 use super::store_facts::StoreFacts;
 use crate::id::{ContentHash, PageId, SourceId};
 use crate::page::Citation;
-use crate::source::ExaminedMetadata;
+use crate::source::{ExaminedMetadata, SourceEvent};
 use crate::tree::Kind;
 
 /// The root itself.
@@ -112,6 +112,8 @@ pub(crate) struct SourceFacts {
     pub(crate) content: ContentFacts,
     /// What is recorded about them.
     pub(crate) metadata: MetadataFacts,
+    /// What happened to it since, as far as it can be read; empty unless asked for.
+    pub(crate) events: Vec<SourceEvent>,
 }
 
 impl SourceFacts {
@@ -317,6 +319,21 @@ impl Facts {
         let path = format!("sources/{id}");
         let at = self.sources.binary_search_by(|source| source.path.as_str().cmp(&path)).ok()?;
         self.sources.get(at).filter(|source| source.id() == Some(id))
+    }
+
+    /// The sound page with this id.
+    pub(crate) fn page(&self, id: &PageId) -> Option<(&PageId, &PageText)> {
+        let path = format!("pages/{id}.md");
+        let at = self.pages.binary_search_by(|page| page.path.as_str().cmp(&path)).ok()?;
+        self.pages.get(at).and_then(PageFacts::page)
+    }
+
+    /// Every source that a sound page cites, in frontmatter or body, with the page; with repeats.
+    pub(crate) fn cited_sources(&self) -> impl Iterator<Item = (&PageId, SourceId)> {
+        self.pages.iter().filter_map(PageFacts::page).flat_map(|(id, text)| {
+            let cited = text.citations.iter().filter_map(|citation| citation.source.clone().ok());
+            text.sources.iter().copied().chain(cited).map(move |source| (id, source))
+        })
     }
 
     /// Whether the file of the page with this id is there without being a sound page.

@@ -20,11 +20,13 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::id::{ContentHash, PageId};
 use crate::search::index_v1::{self, IndexFault};
-use crate::source::examine_metadata;
+use crate::source::{examine_metadata, parse_events};
 use crate::tree::{self, Flow, Kind, RelPath, RootState, Tree, TreeError, WalkEntry, Walked};
 
 /// Largest `metadata.json` that is read; a real one has a few hundred bytes.
 const MAX_METADATA_BYTES: u64 = 1 << 20;
+/// Largest `events.jsonl` that is read.
+const MAX_EVENTS_BYTES: u64 = 64 << 20;
 /// Largest `schema.md` that is read.
 const MAX_SCHEMA_BYTES: u64 = 64 << 20;
 /// How much of a source is in memory at a time.
@@ -39,6 +41,8 @@ const PARALLEL_FROM: usize = 256;
 pub(crate) struct Wanted {
     /// Anchors of headings, for `BROKEN_FRAGMENT`.
     pub(crate) anchors: bool,
+    /// Events of sources, for `SOURCE_SUPERSEDED`.
+    pub(crate) events: bool,
 }
 
 /// Gathers everything that is to be known about the wiki at `root`.
@@ -55,7 +59,7 @@ pub(crate) fn gather(root: &Path, ctx: &Context, wanted: Wanted) -> Result<Facts
     let mut facts = Facts::of_root(RootFacts::Directory);
     let found = walk(&tree, &mut facts, ctx)?;
     read_schema(&tree, found.schema, &mut facts);
-    read_sources(&tree, found.sources, ctx, &mut facts)?;
+    read_sources(&tree, found.sources, ctx, wanted, &mut facts)?;
     read_pages(&tree, found.pages, ctx, wanted, &mut facts)?;
     link_up(&mut facts.pages);
     read_index(&tree, found.search, found.state, &mut facts);
@@ -77,6 +81,7 @@ struct FoundSource {
     facts: SourceFacts,
     content: Option<Kind>,
     metadata: Option<Kind>,
+    has_events: bool,
 }
 
 struct FoundPage {
@@ -155,6 +160,7 @@ fn visit(entry: &WalkEntry<'_>, facts: &mut Facts, found: &mut Found) -> Flow {
                     facts: reading::source_entry(below, kind),
                     content: None,
                     metadata: None,
+                    has_events: false,
                 };
                 if let Some(error) = entry.unreadable {
                     source.facts.content = ContentFacts::Unreadable(reason(error));
@@ -169,6 +175,7 @@ fn visit(entry: &WalkEntry<'_>, facts: &mut Facts, found: &mut Found) -> Flow {
             match name {
                 b"content" => source.content = Some(kind),
                 b"metadata.json" => source.metadata = Some(kind),
+                b"events.jsonl" => source.has_events = kind == Kind::File,
                 _ => {}
             }
         }
@@ -249,6 +256,7 @@ fn read_sources(
     tree: &Tree,
     found: Vec<FoundSource>,
     ctx: &Context,
+    wanted: Wanted,
     facts: &mut Facts,
 ) -> Result<(), Error> {
     let read = in_parallel(ctx, "reading sources", &found, &|source: &FoundSource| {
@@ -266,6 +274,12 @@ fn read_sources(
             let path = format!("{}/metadata.json", facts.path);
             facts.metadata = read_metadata(tree, path.as_bytes(), kind);
             examined += u64::from(matches!(facts.metadata, MetadataFacts::Read(_)));
+        }
+        if wanted.events && source.has_events {
+            let path = format!("{}/events.jsonl", facts.path);
+            if let Got::Bytes(bytes) = read(tree, path.as_bytes(), MAX_EVENTS_BYTES) {
+                facts.events = parse_events(&bytes).0;
+            }
         }
         (facts, examined)
     })?;

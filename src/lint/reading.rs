@@ -32,6 +32,7 @@ pub(crate) fn source_entry(name: &[u8], kind: Kind) -> SourceFacts {
         kind,
         content: ContentFacts::Missing,
         metadata: MetadataFacts::Missing,
+        events: Vec::new(),
     }
 }
 

@@ -164,6 +164,8 @@ pub static RULES: &[&Rule] = &[
     &rules::page_invalid_path::RULE,
     &rules::page_invalid_markdown::RULE,
     &rules::page_missing_source::RULE,
+    &rules::citation_broken::RULE,
+    &rules::citation_undeclared::RULE,
     &rules::link_escapes_pages::RULE,
     &rules::broken_page_link::RULE,
     &rules::duplicate_title::RULE,
@@ -172,6 +174,10 @@ pub static RULES: &[&Rule] = &[
     &rules::index_stale::RULE,
     &rules::index_malformed::RULE,
     &rules::index_incompatible::RULE,
+    &rules::source_uncited::RULE,
+    &rules::source_superseded::RULE,
+    &rules::page_case_conflict::RULE,
+    &rules::broken_fragment::RULE,
 ];
 
 /// The rule with this code.

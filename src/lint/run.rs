@@ -76,7 +76,9 @@ impl LintReport {
 /// be looked at, `ABORTED`. What is wrong with the wiki is never an error but in the report.
 pub fn run(root: &Path, ctx: &Context, options: &LintOptions) -> Result<LintReport> {
     let rules = chosen(options)?;
-    let wanted = Wanted { anchors: rules.iter().any(|rule| rule.code.as_str() == "BROKEN_FRAGMENT") };
+    let wants = |code: &str| rules.iter().any(|rule| rule.code.as_str() == code);
+    let wanted =
+        Wanted { anchors: wants("BROKEN_FRAGMENT"), events: wants("SOURCE_SUPERSEDED") };
     let facts = gather(root, ctx, wanted)?;
     let mut diagnostics = apply(&rules, &facts);
     if !options.paths.is_empty() {

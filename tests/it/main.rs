@@ -9,6 +9,7 @@
 mod field_reports_page;
 mod hostile_markdown;
 mod lint;
+mod lint_trees;
 mod vectors;
 mod vectors_index_v1;
 mod vectors_lint;

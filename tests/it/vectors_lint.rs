@@ -1,68 +1,13 @@
 //! Family `lint`: what lint reports on a tree, code for code.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use llmwiki::context::Context;
 use llmwiki::lint::{LintOptions, LintReport, run};
 use serde_json::Value;
 
+use crate::lint_trees::arrange;
 use crate::vectors::{Exceptions, Failures, cases, id};
-
-/// Makes the tree of a case below `folder` and returns its root.
-fn arrange(case: &Value, folder: &Path) -> std::path::PathBuf {
-    if let Some(name) = case["parentFile"].as_str() {
-        std::fs::write(folder.join(name), b"x").unwrap();
-    }
-    let root = folder.join(case["root"].as_str().unwrap_or("wiki"));
-    for entry in case["entries"].as_array().unwrap() {
-        let relative = entry["path"].as_str().unwrap();
-        let path = if relative == "." { root.clone() } else { root.join(relative) };
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        match entry["kind"].as_str().unwrap() {
-            "dir" => std::fs::create_dir_all(&path).unwrap(),
-            "symlink" => {
-                std::os::unix::fs::symlink(entry["target"].as_str().unwrap(), &path).unwrap();
-            }
-            "fifo" => {
-                rustix::fs::mknodat(
-                    rustix::fs::CWD,
-                    &path,
-                    rustix::fs::FileType::Fifo,
-                    rustix::fs::Mode::from_raw_mode(0o600),
-                    0,
-                )
-                .unwrap();
-            }
-            _ => {
-                let bytes = match entry["base64"].as_str() {
-                    Some(text) => base64(text),
-                    None => entry["text"].as_str().unwrap().as_bytes().to_vec(),
-                };
-                std::fs::write(&path, bytes).unwrap();
-            }
-        }
-    }
-    root
-}
-
-fn base64(text: &str) -> Vec<u8> {
-    let value = |c: u8| match c {
-        b'A'..=b'Z' => u32::from(c - b'A'),
-        b'a'..=b'z' => u32::from(c - b'a') + 26,
-        b'0'..=b'9' => u32::from(c - b'0') + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => panic!("no base64 digit: {c}"),
-    };
-    let digits: Vec<u32> = text.bytes().filter(|c| *c != b'=').map(value).collect();
-    let mut bytes = Vec::new();
-    for group in digits.chunks(4) {
-        let bits = group.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * (4 - group.len()));
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
-    }
-    bytes
-}
 
 /// What a case wants or what we found: code, severity, path, line, in report order.
 type Lines = Vec<(String, String, String, Option<u64>)>;

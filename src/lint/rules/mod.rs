@@ -1,7 +1,10 @@
 //! One file for each code, named as the code. The order of the report and of the documents is
 //! `registry`'s.
 
+pub(crate) mod broken_fragment;
 pub(crate) mod broken_page_link;
+pub(crate) mod citation_broken;
+pub(crate) mod citation_undeclared;
 pub(crate) mod duplicate_title;
 pub(crate) mod index_incompatible;
 pub(crate) mod index_malformed;
@@ -10,6 +13,7 @@ pub(crate) mod index_stale;
 pub(crate) mod invalid_utf8;
 pub(crate) mod link_escapes_pages;
 pub(crate) mod orphan_page;
+pub(crate) mod page_case_conflict;
 pub(crate) mod page_invalid_markdown;
 pub(crate) mod page_invalid_path;
 pub(crate) mod page_missing_source;
@@ -29,5 +33,7 @@ pub(crate) mod source_metadata_malformed;
 pub(crate) mod source_metadata_missing;
 pub(crate) mod source_metadata_not_file;
 pub(crate) mod source_metadata_unknown_key;
+pub(crate) mod source_superseded;
+pub(crate) mod source_uncited;
 pub(crate) mod temp_file_abandoned;
 pub(crate) mod unsafe_symlink;

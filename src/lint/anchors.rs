@@ -2,7 +2,7 @@
 //! (lower case, punctuation and symbols out, spaces to hyphens, `-1` behind a repeat), and `id`
 //! and `name` attributes of HTML. Pure.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -29,7 +29,7 @@ pub(crate) fn slug(heading: &str) -> String {
 pub(crate) fn anchors(body: &str) -> Vec<String> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH;
     let mut found = Vec::new();
-    let mut taken: HashSet<String> = HashSet::new();
+    let mut taken: HashMap<String, u32> = HashMap::new();
     let mut heading: Option<String> = None;
     for event in Parser::new_ext(body, options) {
         match event {
@@ -37,12 +37,7 @@ pub(crate) fn anchors(body: &str) -> Vec<String> {
             Event::End(TagEnd::Heading(_)) => {
                 let Some(text) = heading.take() else { continue };
                 let plain = slug(&text);
-                let unique = (0_u32..)
-                    .map(|n| if n == 0 { plain.clone() } else { format!("{plain}-{n}") })
-                    .find(|candidate| !taken.contains(candidate))
-                    .unwrap_or_default();
-                taken.insert(unique.clone());
-                found.push(unique);
+                found.push(unique(plain, &mut taken));
             }
             Event::Text(text) | Event::Code(text) => {
                 if let Some(heading) = &mut heading {
@@ -60,6 +55,19 @@ pub(crate) fn anchors(body: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// The slug, with the first free number behind it if it was there before.
+fn unique(plain: String, taken: &mut HashMap<String, u32>) -> String {
+    let mut next = taken.get(&plain).copied().unwrap_or(0);
+    let mut candidate = plain.clone();
+    while taken.contains_key(&candidate) {
+        next += 1;
+        candidate = format!("{plain}-{next}");
+    }
+    taken.insert(plain, next);
+    taken.entry(candidate.clone()).or_insert(0);
+    candidate
 }
 
 #[cfg(test)]

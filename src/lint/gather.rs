@@ -14,7 +14,7 @@ use super::facts::{
     PageFacts, PageFile, PageName, RootFacts, SchemaFacts, SourceFacts,
 };
 use super::graph::link_up;
-use super::reading;
+use super::reading::{self, LineCounter};
 use super::store_facts::StoreFacts;
 use crate::context::Context;
 use crate::error::Error;
@@ -59,8 +59,8 @@ pub(crate) fn gather(root: &Path, ctx: &Context, wanted: Wanted) -> Result<Facts
     let mut facts = Facts::of_root(RootFacts::Directory);
     let found = walk(&tree, &mut facts, ctx)?;
     read_schema(&tree, found.schema, &mut facts);
-    read_sources(&tree, found.sources, ctx, wanted, &mut facts)?;
-    read_pages(&tree, found.pages, ctx, wanted, &mut facts)?;
+    read_sources(&tree, &found.sources, ctx, wanted, &mut facts)?;
+    read_pages(&tree, &found.pages, ctx, wanted, &mut facts)?;
     link_up(&mut facts.pages);
     read_index(&tree, found.search, found.state, &mut facts);
     facts.store = StoreFacts { directory: found.store, ..StoreFacts::default() };
@@ -118,7 +118,7 @@ fn walk(tree: &Tree, facts: &mut Facts, ctx: &Context) -> Result<Found, Error> {
 fn visit(entry: &WalkEntry<'_>, facts: &mut Facts, found: &mut Found) -> Flow {
     let (path, kind) = (entry.path, entry.kind);
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-    let parts = path.iter().filter(|byte| **byte == b'/').count() + 1;
+    let parts = path.split(|byte| *byte == b'/').count();
     let in_store = path == b".store" || path.starts_with(b".store/");
     // What stands in `.store/tmp` is a write under way or the engine's to mend, and `.git` is
     // git's.
@@ -254,12 +254,12 @@ fn read_schema(tree: &Tree, kind: Option<Kind>, facts: &mut Facts) {
 
 fn read_sources(
     tree: &Tree,
-    found: Vec<FoundSource>,
+    found: &[FoundSource],
     ctx: &Context,
     wanted: Wanted,
     facts: &mut Facts,
 ) -> Result<(), Error> {
-    let read = in_parallel(ctx, "reading sources", &found, &|source: &FoundSource| {
+    let read = in_parallel(ctx, "reading sources", found, &|source: &FoundSource| {
         let mut facts = source.facts.clone();
         if facts.id().is_none() {
             return (facts, 0);
@@ -307,7 +307,8 @@ fn read_content(tree: &Tree, path: &[u8], kind: Kind) -> ContentFacts {
     };
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut hasher = Sha256::new();
-    let (mut byte_count, mut feeds, mut open_line) = (0_u64, 0_u64, false);
+    let mut lines = LineCounter::default();
+    let mut byte_count = 0_u64;
     loop {
         match file.read(&mut buffer) {
             Ok(0) => break,
@@ -315,8 +316,7 @@ fn read_content(tree: &Tree, path: &[u8], kind: Kind) -> ContentFacts {
                 let bytes = &buffer[..length];
                 hasher.update(bytes);
                 byte_count += length as u64;
-                feeds += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-                open_line = bytes[length - 1] != b'\n';
+                lines.update(bytes);
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(error) => return ContentFacts::Unreadable(error.to_string()),
@@ -325,7 +325,7 @@ fn read_content(tree: &Tree, path: &[u8], kind: Kind) -> ContentFacts {
     ContentFacts::Read {
         hash: ContentHash::from_bytes(hasher.finalize().into()),
         byte_count,
-        line_count: feeds + u64::from(open_line),
+        line_count: lines.count(),
     }
 }
 
@@ -343,13 +343,13 @@ fn read_metadata(tree: &Tree, path: &[u8], kind: Kind) -> MetadataFacts {
 
 fn read_pages(
     tree: &Tree,
-    found: Vec<FoundPage>,
+    found: &[FoundPage],
     ctx: &Context,
     wanted: Wanted,
     facts: &mut Facts,
 ) -> Result<(), Error> {
     let limit = ctx.limits.max_page_bytes;
-    let read = in_parallel(ctx, "reading pages", &found, &|page: &FoundPage| {
+    let read = in_parallel(ctx, "reading pages", found, &|page: &FoundPage| {
         let mut facts = page.facts.clone();
         if page.kind != Kind::File || !matches!(facts.name, PageName::Id(_)) {
             return Some((facts, 0));

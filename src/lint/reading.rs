@@ -1,5 +1,7 @@
 //! Bytes and names of files turned into facts. Pure; `gather` brings the bytes.
 
+use std::fmt::Write;
+
 use super::facts::{
     ContentFacts, MetadataFacts, PageFacts, PageFile, PageName, PageText, SourceFacts, SourceName,
 };
@@ -14,7 +16,7 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
         for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
+            let _ = write!(text, "\\x{byte:02x}");
         }
     }
     text
@@ -82,10 +84,27 @@ pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
     }))
 }
 
-/// How many lines a text has: line feeds, and one more if something follows the last.
-pub(crate) fn count_lines(bytes: &[u8]) -> u64 {
-    let feeds = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-    feeds + u64::from(bytes.last().is_some_and(|byte| *byte != b'\n'))
+/// Counts the lines of a text that comes in pieces: line feeds, and one more if something follows
+/// the last.
+#[derive(Debug, Default)]
+pub(crate) struct LineCounter {
+    feeds: u64,
+    is_open: bool,
+}
+
+impl LineCounter {
+    /// Takes the next piece.
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.feeds += bytes.iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
+        if let Some(last) = bytes.last() {
+            self.is_open = *last != b'\n';
+        }
+    }
+
+    /// How many lines there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.feeds + u64::from(self.is_open)
+    }
 }
 
 #[cfg(test)]
@@ -105,7 +124,9 @@ mod tests {
     #[test]
     fn a_last_line_without_line_feed_counts() {
         for (text, count) in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2)] {
-            assert_eq!(count_lines(text.as_bytes()), count, "{text:?}");
+            let mut lines = LineCounter::default();
+            text.as_bytes().chunks(1).for_each(|piece| lines.update(piece));
+            assert_eq!(lines.count(), count, "{text:?}");
         }
     }
 }

@@ -8,7 +8,7 @@ use super::graph::link_up;
 use super::reading;
 use super::registry::Rule;
 use super::run::{Diagnostic, apply};
-use super::store_facts::{StoreContents, StoreFacts, StoreState};
+use super::store_facts::{StoreFacts, StoreState};
 use crate::id::{ContentHash, SourceId};
 use crate::source::{Metadata, examine_metadata};
 use crate::tree::Kind;
@@ -77,7 +77,7 @@ pub(crate) fn sound_wiki() -> Facts {
 pub(crate) fn sound_store() -> StoreFacts {
     StoreFacts {
         directory: DirectoryFacts::Directory,
-        state: StoreState::Read(Box::new(StoreContents::default())),
+        state: StoreState::Read(Box::default()),
     }
 }
 
@@ -130,7 +130,11 @@ impl SourceFacts {
         self.content = ContentFacts::Read {
             hash: ContentHash::of(content),
             byte_count: content.len() as u64,
-            line_count: reading::count_lines(content),
+            line_count: {
+                let mut lines = reading::LineCounter::default();
+                lines.update(content);
+                lines.count()
+            },
         };
         self
     }

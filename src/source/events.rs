@@ -58,11 +58,9 @@ impl SourceEvent {
         }
     }
 
-    /// The line for `events.jsonl`, with its newline.
+    /// The line for `events.jsonl`, without its newline.
     pub fn render(&self) -> String {
-        let mut line = serde_json::json!(self).to_string();
-        line.push('\n');
-        line
+        serde_json::json!(self).to_string()
     }
 }
 
@@ -97,7 +95,7 @@ mod tests {
             None,
         );
         let line = event.render();
-        let text = format!("{line}{line}\n{{\"event\":\"capt");
+        let text = format!("{line}\n{line}\n\n{{\"event\":\"capt");
         assert_eq!(parse_events(text.as_bytes()), (vec![event], vec![4]));
     }
 }

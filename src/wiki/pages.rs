@@ -3,10 +3,18 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Wiki;
+use super::links::Lookup;
+use super::prepared::PreparedPage;
+use super::put::{self, IndexChanges};
+use super::root::Wiki;
+use super::session::{MAX_KEPT_BYTES, Reading, Writing};
+use super::sources;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId};
+use crate::page;
+use crate::store::{Batch, How, IntentOp, IntentRecord, NameKind, RevisionRecord, View};
+use crate::tree::{Durability, FileRead, RelPath, TreeError};
 
 /// What the caller believes about the page before a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -131,35 +139,332 @@ pub struct DeletePageReport {
     pub backlinks: Vec<String>,
 }
 
+/// Whether a page file hashes to what the caller believes.
+fn check_expected(
+    id: &PageId,
+    expected: Expectation,
+    current: Option<ContentHash>,
+) -> Result<()> {
+    let conflict = |message: String| {
+        Err(Error::new(ErrorCode::Conflict, message)
+            .with_hint("read the page again and merge your change into it"))
+    };
+    match (expected, current) {
+        (Expectation::Any, _) | (Expectation::Absent, None) => Ok(()),
+        (Expectation::Sha256(wanted), Some(current)) if wanted == current => Ok(()),
+        (Expectation::Absent, Some(current)) => {
+            conflict(format!("page {id} exists already, its sha256 is {current}"))
+        }
+        (Expectation::Sha256(wanted), Some(current)) => {
+            conflict(format!("page {id} has sha256 {current}, not {wanted}"))
+        }
+        (Expectation::Sha256(wanted), None) => {
+            conflict(format!("page {id} does not exist, so its sha256 is not {wanted}"))
+        }
+    }
+}
+
+fn not_found(id: &PageId) -> Error {
+    Error::new(ErrorCode::PageNotFound, format!("there is no page {id}"))
+        .with_hint("`llmwiki list-pages` lists those that there are, `llmwiki history` those that were")
+}
+
+/// The file that a write finds in its place.
+struct Present {
+    file: Option<FileRead>,
+    sha256: Option<ContentHash>,
+}
+
+/// What a page write did under the lock, before it is made public.
+pub(super) struct Written {
+    pub(super) created: bool,
+    pub(super) unchanged: bool,
+    pub(super) revision: u64,
+    pub(super) displaced: Option<u64>,
+}
+
+impl Writing<'_> {
+    fn present(&self, path: &RelPath) -> Result<Present> {
+        let file = self.tree.read(path, MAX_KEPT_BYTES)?;
+        let sha256 = file.as_ref().map(|file| ContentHash::of(&file.bytes));
+        Ok(Present { file, sha256 })
+    }
+
+    /// Takes what a person put into the place of a page into the history, unless it is there.
+    fn keep_present(
+        &self,
+        batch: &mut Batch,
+        id: &PageId,
+        present: &Present,
+        index: &mut IndexChanges,
+    ) -> Result<()> {
+        let known = batch.page(id)?.map(|page| page.sha256);
+        let (Some(file), Some(sha256)) = (&present.file, present.sha256) else { return Ok(()) };
+        if known == Some(sha256) {
+            return Ok(());
+        }
+        match PreparedPage::new(self.analysis(), id.clone(), file.bytes.clone()) {
+            Ok(prepared) => {
+                let note = self.note(How::ADOPTED, "");
+                put::put_page(batch, self.analysis(), &prepared, &note, index)?;
+            }
+            Err(_) => {
+                let note = self.note(How::DISPLACED, "");
+                put::keep_text(batch, id, &file.bytes, &note)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes one page: the story of a write, told once for every door.
+    ///
+    /// # Errors
+    /// Those of [`Wiki::upsert_page`] that depend on the state of the wiki.
+    pub(super) fn write_page(
+        &self,
+        prepared: &PreparedPage,
+        expected: Expectation,
+        how: How,
+        message: &str,
+    ) -> Result<Written> {
+        let id = &prepared.id;
+        let path = RelPath::page(id.as_str())?;
+        let derived = self.v1_index()?;
+        let present = self.present(&path)?;
+        check_expected(id, expected, present.sha256)?;
+        let mut batch = self.batch()?;
+        for &source in &prepared.page.sources {
+            sources::check_citable(&self.tree, &batch, source)?;
+        }
+        if present.file.is_none() {
+            check_collision(&batch, id)?;
+        }
+        let created = present.file.is_none();
+        let unchanged = present.sha256 == Some(prepared.sha256);
+        if unchanged
+            && let Some(page) = batch.page(id)?
+            && page.sha256 == prepared.sha256
+        {
+            return Ok(Written { created, unchanged, revision: page.revision, displaced: None });
+        }
+        let mut index = IndexChanges::default();
+        if !unchanged {
+            self.keep_present(&mut batch, id, &present, &mut index)?;
+        }
+        for source in &prepared.page.sources {
+            self.know_source(&mut batch, *source)?;
+        }
+        let staged = if unchanged {
+            None
+        } else {
+            if let Some(folder) = path.parent() {
+                self.tree.make_dirs(&folder, Durability::Now)?;
+            }
+            Some(self.tree.stage(&prepared.bytes, "page", Durability::Now)?)
+        };
+        let commit = || -> Result<(u64, IntentRecord)> {
+            let note = self.note(how, message);
+            let revision =
+                put::put_page(&mut batch, self.analysis(), prepared, &note, &mut index)?;
+            index.apply(&mut batch)?;
+            let old = present.file.as_ref().map(|file| file.stamp);
+            let intent = IntentRecord {
+                op: IntentOp::Put,
+                new: Some(prepared.sha256),
+                old: present.sha256,
+                staged: staged.as_ref().map(|staged| staged.name().to_owned()).unwrap_or_default(),
+                old_size: old.map_or(0, |stamp| stamp.size),
+                old_inode: old.map_or(0, |stamp| stamp.inode),
+                old_mtime_ns: old.map_or(0, |stamp| stamp.mtime_ns),
+                revision,
+            };
+            if staged.is_some() {
+                batch.put_intent(path.as_bytes(), &intent)?;
+            }
+            batch.remove_stamp(path.as_bytes())?;
+            batch.remove_skipped(path.as_bytes())?;
+            self.commit(batch)?;
+            Ok((revision, intent))
+        };
+        let (revision, intent) = match commit() {
+            Ok(done) => done,
+            Err(error) => {
+                if let Some(staged) = &staged {
+                    let _ = self.tree.remove_staged(staged);
+                }
+                return Err(error);
+            }
+        };
+        let mut displaced = None;
+        if let Some(staged) = staged {
+            // From here on the write is done: what fails now is owed, and the next command does it.
+            match self.swap_in(&path, &staged, &intent) {
+                Ok(kept) => displaced = kept,
+                Err(error) => tracing::warn!(page = %id, %error, "the file will follow"),
+            }
+        }
+        for derived in &derived {
+            if let Err(error) = self.tree.remove(derived) {
+                tracing::warn!(path = %derived, %error, "a derived file stays");
+            }
+        }
+        Ok(Written { created, unchanged, revision, displaced })
+    }
+
+    /// A source that stands in the tree and was not taken in yet.
+    fn know_source(&self, batch: &mut Batch, id: SourceId) -> Result<()> {
+        if batch.source(id)?.is_some() {
+            return Ok(());
+        }
+        let found = sources::examine(&self.tree, id)?;
+        sources::put(batch, id, &found)?;
+        batch.put_stamp(&super::adopt::stamp_path(id), &super::adopt::source_stamp(id))?;
+        sources::mend_citations(batch, id)?;
+        Ok(())
+    }
+
+    /// The files of the version 1 index, which a write makes stale.
+    ///
+    /// # Errors
+    /// `UNSAFE_FILESYSTEM` when something else is in their place.
+    pub(super) fn v1_index(&self) -> Result<Vec<RelPath>> {
+        let mut files = Vec::new();
+        for name in [".index/search.json", ".index/state.json"] {
+            let path = RelPath::new(name)?;
+            match self.tree.stat(&path)? {
+                None => {}
+                Some(stamp) if stamp.kind == crate::tree::Kind::File => files.push(path),
+                Some(stamp) => {
+                    return Err(TreeError::NotRegular { path: name.to_owned(), kind: stamp.kind }.into());
+                }
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// Refuses a new id that some file system would take for an existing one.
+fn check_collision(view: &View, id: &PageId) -> Result<()> {
+    let other = view
+        .pages_named(NameKind::Id, &id.fold_key())?
+        .into_iter()
+        .find(|other| other != id);
+    match other {
+        None => Ok(()),
+        Some(other) => Err(Error::new(
+            ErrorCode::InvalidPath,
+            format!("page id {id} differs from the page {other} only by case or normalisation"),
+        )
+        .with_hint(format!("write to {other}, or choose another id"))),
+    }
+}
+
 impl Wiki {
-    /// Writes a page. Creates the wiki when there is none.
+    /// Writes a page. Creates the wiki when there is none. The file is in its place, and on the
+    /// disk, when this returns. What a person saved in its place meanwhile is kept in the history
+    /// and named in `displaced`.
     ///
     /// # Errors
     /// `INVALID_PAGE`, `INVALID_PATH` (collision by case or normalisation), `SOURCE_NOT_FOUND`,
-    /// `LIMIT_EXCEEDED`, `CONFLICT` naming the current hash.
+    /// `LIMIT_EXCEEDED`, `CONFLICT` naming the current hash; `STORE_BUSY`, `STORE_FULL`,
+    /// `UNSAFE_FILESYSTEM`.
     pub fn upsert_page(&self, ctx: &Context, page: UpsertPage) -> Result<UpsertPageReport> {
-        let _ = (ctx, page);
-        unimplemented!()
+        let text = page::render(&page.title, &page.summary, &page.sources, &page.body)?;
+        let byte_count = text.len() as u64;
+        if byte_count > ctx.limits.max_page_bytes {
+            return Err(Error::new(
+                ErrorCode::LimitExceeded,
+                format!(
+                    "page {} has {byte_count} bytes, more than max_page_bytes {}",
+                    page.id, ctx.limits.max_page_bytes
+                ),
+            )
+            .with_hint("split it into several pages, or raise max_page_bytes in config.toml"));
+        }
+        let prepared = PreparedPage::new(self.analysis(), page.id, text.into_bytes())?;
+        let writing = self.writing(ctx)?;
+        let done =
+            writing.write_page(&prepared, page.expected, How::WRITTEN, &page.message)?;
+        Ok(UpsertPageReport {
+            id: prepared.id.to_string(),
+            created: done.created,
+            unchanged: done.unchanged,
+            sha256: prepared.sha256.to_string(),
+            revision: done.revision,
+            displaced: done.displaced,
+            wiki_created: writing.made.created,
+        })
     }
 
-    /// Reads a page, now or at a revision (sequence number, or a prefix of its hash).
+    /// Reads a page, now or at a revision (sequence number, or a prefix of its hash or of the
+    /// text's hash).
     ///
     /// # Errors
     /// `PAGE_NOT_FOUND`, `INVALID_PAGE` naming the cause when the file is no page.
-    pub fn read_page(
-        &self,
-        ctx: &Context,
-        id: &PageId,
-        at: Option<&str>,
-    ) -> Result<ReadPageReport> {
-        let _ = (ctx, id, at);
-        unimplemented!()
+    pub fn read_page(&self, ctx: &Context, id: &PageId, at: Option<&str>) -> Result<ReadPageReport> {
+        let reading = self.reading(ctx)?;
+        let (sha256, revision, missing) = match at {
+            Some(wanted) => {
+                let (seq, found) = find_revision(&reading.snapshot, id, wanted)?;
+                let sha256 = found.sha256.ok_or_else(|| {
+                    Error::new(
+                        ErrorCode::PageNotFound,
+                        format!("revision {seq} of page {id} is a deletion"),
+                    )
+                    .with_hint("name an earlier revision")
+                })?;
+                (sha256, seq, Vec::new())
+            }
+            None => match reading.snapshot.page(id)? {
+                Some(page) => (page.sha256, page.revision, page.missing_sources),
+                None => return Err(self.why_no_page(&reading, ctx, id)?),
+            },
+        };
+        let bytes = reading.snapshot.blob(&sha256)?.ok_or_else(|| {
+            crate::store::StoreError::Damaged { what: format!("the text of {id} is missing") }
+        })?;
+        let page = page::parse_bytes(&bytes)?;
+        let markdown = String::from_utf8(bytes).map_err(|error| {
+            Error::new(ErrorCode::InvalidPage, format!("page {id} is not UTF-8: {error}"))
+        })?;
+        Ok(ReadPageReport {
+            id: id.to_string(),
+            markdown,
+            metadata: PageMetadata {
+                title: page.title,
+                summary: page.summary,
+                sources: page.sources.iter().map(SourceId::to_string).collect(),
+            },
+            sha256: sha256.to_string(),
+            revision,
+            backlinks: backlinks(&reading.snapshot, id)?,
+            missing_sources: missing.iter().map(SourceId::to_string).collect(),
+        })
     }
 
-    /// Lists pages whose id starts with `prefix`, in id order, `limit` at a time after `cursor`.
+    /// What to say about a page that the store does not know: the file may be there and be wrong.
+    fn why_no_page(&self, reading: &Reading, ctx: &Context, id: &PageId) -> Result<Error> {
+        let path = RelPath::page(id.as_str())?;
+        let file = match reading.tree.read(&path, ctx.limits.max_page_bytes) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(not_found(id)),
+            Err(error) => return Ok(error.into()),
+        };
+        match page::parse_bytes(&file.bytes) {
+            Err(error) => Ok(error.into()),
+            Ok(_) => Ok(Error::new(
+                ErrorCode::StoreBusy,
+                format!("page {id} was saved just now and is not taken in yet"),
+            )
+            .with_hint("try again in a moment")),
+        }
+    }
+
+    /// Lists pages whose id starts with `prefix`, in id order (UTF-8 bytes), `limit` at a time
+    /// after `cursor`.
     ///
     /// # Errors
-    /// `NOT_INITIALIZED`.
+    /// `NOT_INITIALIZED`, `INVALID_ARGUMENT` for a cursor that is no page id.
     pub fn list_pages(
         &self,
         ctx: &Context,
@@ -167,8 +472,27 @@ impl Wiki {
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<ListPagesReport> {
-        let _ = (ctx, prefix, cursor, limit);
-        unimplemented!()
+        let after = cursor.map(PageId::parse).transpose().map_err(|error| {
+            Error::new(ErrorCode::InvalidArgument, format!("cursor: {error}"))
+                .with_hint("pass the `next` of the answer before")
+        })?;
+        let reading = self.reading(ctx)?;
+        let mut pages = Vec::new();
+        let mut more = false;
+        for row in reading.snapshot.pages(prefix, after.as_ref()) {
+            let (id, page) = row?;
+            if pages.len() == limit {
+                more = true;
+                break;
+            }
+            pages.push(PageSummary {
+                id: id.to_string(),
+                title: page.title,
+                summary: page.summary,
+            });
+        }
+        let next = if more { pages.last().map(|last| last.id.clone()) } else { None };
+        Ok(ListPagesReport { pages, next })
     }
 
     /// Deletes a page. Its text stays in the history.
@@ -182,7 +506,100 @@ impl Wiki {
         expected: Expectation,
         message: &str,
     ) -> Result<DeletePageReport> {
-        let _ = (ctx, id, expected, message);
-        unimplemented!()
+        let writing = self.writing_existing(ctx)?;
+        let path = RelPath::page(id.as_str())?;
+        let derived = writing.v1_index()?;
+        let present = writing.present(&path)?;
+        let (Some(file), Some(sha256)) = (&present.file, present.sha256) else {
+            return Err(not_found(id));
+        };
+        check_expected(id, expected, Some(sha256))?;
+        let mut batch = writing.batch()?;
+        let mut index = IndexChanges::default();
+        writing.keep_present(&mut batch, id, &present, &mut index)?;
+        let note = writing.note(How::DELETED, message);
+        let revision = match put::remove_page(&mut batch, self.analysis(), id, Some(&note), &mut index)? {
+            Some(revision) => revision,
+            // A file that is no valid page has no row, only a place in the tree.
+            None => put::tombstone(&mut batch, id, &note)?,
+        };
+        let links = backlinks(&batch, id)?;
+        index.apply(&mut batch)?;
+        let intent = IntentRecord {
+            op: IntentOp::Delete,
+            new: None,
+            old: Some(sha256),
+            staged: String::new(),
+            old_size: file.stamp.size,
+            old_inode: file.stamp.inode,
+            old_mtime_ns: file.stamp.mtime_ns,
+            revision,
+        };
+        batch.put_intent(path.as_bytes(), &intent)?;
+        batch.remove_stamp(path.as_bytes())?;
+        batch.remove_skipped(path.as_bytes())?;
+        writing.commit(batch)?;
+        if let Err(error) = writing.take_out(&path, &intent) {
+            tracing::warn!(page = %id, %error, "the file will go later");
+        }
+        for derived in &derived {
+            if let Err(error) = writing.tree.remove(derived) {
+                tracing::warn!(path = %derived, %error, "a derived file stays");
+            }
+        }
+        Ok(DeletePageReport {
+            id: id.to_string(),
+            sha256: sha256.to_string(),
+            revision,
+            backlinks: links,
+        })
+    }
+}
+
+/// The pages that link to `id`, in id order, itself left out.
+///
+/// # Errors
+/// Those of the store.
+pub(super) fn backlinks(view: &View, id: &PageId) -> Result<Vec<String>> {
+    Ok(Lookup::new(view).backlinks(id)?.iter().map(PageId::to_string).collect())
+}
+
+/// The revision of a page that a caller means by a sequence number or a hash prefix.
+///
+/// # Errors
+/// `PAGE_NOT_FOUND` when there is none or more than one.
+pub(super) fn find_revision(
+    view: &View,
+    id: &PageId,
+    wanted: &str,
+) -> Result<(u64, RevisionRecord)> {
+    let revisions = view.revisions_of(id)?;
+    if revisions.is_empty() {
+        return Err(not_found(id));
+    }
+    if let Ok(seq) = wanted.parse::<u64>()
+        && let Some(found) = revisions.iter().find(|(number, _)| *number == seq)
+    {
+        return Ok(found.clone());
+    }
+    let no_such = |why: &str| {
+        Error::new(ErrorCode::PageNotFound, format!("page {id} has {why} revision {wanted}"))
+            .with_hint(format!("`llmwiki history {id}` lists its revisions"))
+    };
+    if wanted.len() < 4 || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(no_such("no"));
+    }
+    let matches = |hash: ContentHash| hash.to_string().starts_with(wanted);
+    let mut found: Vec<&(u64, RevisionRecord)> = revisions
+        .iter()
+        .filter(|(_, revision)| matches(revision.identity()) || revision.sha256.is_some_and(matches))
+        .collect();
+    // The same text written twice is one text: the newer revision stands for both.
+    found.reverse();
+    found.dedup_by_key(|(_, revision)| revision.sha256);
+    match found.as_slice() {
+        [] => Err(no_such("no")),
+        [(seq, revision)] => Ok((*seq, revision.clone())),
+        _ => Err(no_such("more than one")),
     }
 }

@@ -1,0 +1,535 @@
+//! Access to the store: [`Reading`] for one request, [`Writing`] for one piece of work under the
+//! lock. Whoever comes first after a crash mends what it left over.
+//!
+//! Invariants: a write transaction lives only under the root's lock; nothing is parsed, sent or
+//! waited for under it. A store that was moved aside or replaced under an open handle is opened
+//! anew, never written to.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::adopt;
+use super::put::{self, Note};
+use super::rebuild;
+use super::root::{Made, Wiki};
+use crate::context::Context;
+use crate::error::{Error, ErrorCode, Result};
+use crate::id::{ContentHash, PageId};
+use crate::search::Analysis;
+use crate::store::{
+    Access, Batch, Concurrency, FileIdentity, How, IntentOp, IntentRecord, Meta, Opened, Snapshot,
+    StampRecord, Store, StoreError, StoreOptions,
+};
+use crate::tree::{
+    Durability, FileRead, Identity, RelPath, RootLock, Stamp, Staged, StoreOpen, Tree, TreeError,
+};
+
+/// Name of the store's file in `.store`.
+pub(super) const STORE: &str = "wiki.redb";
+/// Where a store is built before it takes its place.
+pub(super) const NEW_STORE: &str = "wiki.redb.new";
+/// How long a write waits for the lock.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// How often a request starts again because the store was replaced under it.
+const REOPENS: u32 = 3;
+
+/// An intent that was carried out, until its row is dropped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Finished {
+    revision: u64,
+    stamp: Option<StampRecord>,
+}
+
+/// One state of the wiki, for one request.
+pub(super) struct Reading {
+    pub(super) tree: Tree,
+    pub(super) snapshot: Snapshot,
+    /// Changes in the tree that the snapshot does not know.
+    pub(super) pending: u64,
+}
+
+/// The lock, the tree and the store, for one piece of work.
+pub(super) struct Writing<'w> {
+    pub(super) wiki: &'w Wiki,
+    pub(super) ctx: &'w Context,
+    pub(super) tree: Tree,
+    pub(super) store: Arc<Store>,
+    pub(super) made: Made,
+    /// What was lost when a damaged store had to be rebuilt just now.
+    pub(super) lost: Vec<String>,
+    _lock: RootLock,
+}
+
+fn unpoisoned<T>(guard: std::result::Result<T, PoisonError<T>>) -> T {
+    guard.unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Wiki {
+    pub(super) fn analysis(&self) -> Analysis {
+        self.config().analysis
+    }
+
+    fn store_options(&self) -> StoreOptions {
+        StoreOptions {
+            concurrency: if self.config().exclusive_store {
+                Concurrency::Exclusive
+            } else {
+                Concurrency::Shared
+            },
+            faults: self.store_faults.clone(),
+            ..StoreOptions::default()
+        }
+    }
+
+    fn cached(&self) -> MutexGuard<'_, Option<Arc<Store>>> {
+        unpoisoned(self.store.lock())
+    }
+
+    /// The store as it is, opened for reading if it is not open yet; nothing when there is none
+    /// that can be read.
+    pub(super) fn look(&self, tree: &Tree) -> Result<Look> {
+        for _ in 0..REOPENS {
+            let known = self.cached().clone();
+            let store = match known {
+                Some(store) => store,
+                None => match open(tree, &self.store_options(), Access::ReadOnly)? {
+                    Opened::Ready(store) => {
+                        let store = Arc::new(store);
+                        self.cached().get_or_insert_with(|| Arc::clone(&store));
+                        store
+                    }
+                    Opened::Absent => return Ok(Look::Absent),
+                    Opened::NeedsRepair => return Ok(Look::NeedsRepair),
+                    Opened::Damaged(reason) => return Ok(Look::Damaged(reason)),
+                    Opened::TooNew(found) => return Err(too_new(found).into()),
+                },
+            };
+            match store.read() {
+                Ok(snapshot) => return Ok(Look::Ready(snapshot)),
+                Err(StoreError::TooOld { .. }) => return Ok(Look::TooOld),
+                Err(StoreError::NeedsRepair) => {
+                    self.forget(&store);
+                    return Ok(Look::NeedsRepair);
+                }
+                Err(StoreError::Damaged { what }) => {
+                    self.forget(&store);
+                    return Ok(Look::Damaged(what));
+                }
+                Err(error) if error.wants_reopen() => self.forget(&store),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::new(ErrorCode::StoreBusy, "the store was replaced again and again")
+            .with_hint("try again when the other process is done"))
+    }
+
+    /// Drops a handle that is no good any more.
+    fn forget(&self, store: &Arc<Store>) {
+        let mut cached = self.cached();
+        if cached.as_ref().is_some_and(|known| Arc::ptr_eq(known, store)) {
+            *cached = None;
+        }
+        unpoisoned(self.finished.lock()).clear();
+    }
+
+    /// The wiki as it is, after taking in what changed in the tree. Where that cannot be done now
+    /// (somebody else is writing, the disk is read-only) the answer is from the store as it is,
+    /// and says how much it does not know.
+    ///
+    /// # Errors
+    /// `NOT_INITIALIZED`; `UNSAFE_FILESYSTEM` for what must not be in the tree.
+    pub(super) fn reading(&self, ctx: &Context) -> Result<Reading> {
+        ctx.check()?;
+        let tree = self.tree()?;
+        let pending = match self.look(&tree)? {
+            Look::Ready(snapshot) if snapshot.meta().analysis == self.analysis().name() => {
+                let difference = adopt::scan(&tree, &snapshot)?;
+                let pending = difference.count();
+                if pending == 0 && !difference.is_stale() {
+                    return Ok(Reading { tree, snapshot, pending });
+                }
+                pending
+            }
+            _ => 0,
+        };
+        let wait = match self.look(&tree)? {
+            // Answering late is worse than answering without what came in just now.
+            Look::Ready(_) => Duration::ZERO,
+            _ => LOCK_WAIT,
+        };
+        match self.writing_for(ctx, tree.clone(), Made::default(), wait) {
+            Ok(writing) => {
+                let pending = adopt::adopt(&writing)?;
+                let snapshot = writing.store.read()?;
+                Ok(Reading { tree, snapshot, pending })
+            }
+            Err(error) if may_answer_without_writing(&error) => match self.look(&tree)? {
+                Look::Ready(snapshot) => Ok(Reading { tree, snapshot, pending }),
+                _ => Err(error),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The lock, and a wiki that is made or completed where needed.
+    ///
+    /// # Errors
+    /// `STORE_BUSY`, `STORE_TOO_NEW`, `UNSAFE_FILESYSTEM`, `STORE_FULL`.
+    pub(super) fn writing<'w>(&'w self, ctx: &'w Context) -> Result<Writing<'w>> {
+        ctx.check()?;
+        let (tree, made) = self.make_tree()?;
+        self.writing_for(ctx, tree, made, LOCK_WAIT)
+    }
+
+    /// The lock on a wiki that must be there.
+    ///
+    /// # Errors
+    /// As [`Wiki::writing`], and `NOT_INITIALIZED`.
+    pub(super) fn writing_existing<'w>(&'w self, ctx: &'w Context) -> Result<Writing<'w>> {
+        ctx.check()?;
+        let tree = self.tree()?;
+        self.writing_for(ctx, tree, Made::default(), LOCK_WAIT)
+    }
+
+    fn writing_for<'w>(
+        &'w self,
+        ctx: &'w Context,
+        tree: Tree,
+        made: Made,
+        wait: Duration,
+    ) -> Result<Writing<'w>> {
+        if tree.is_network_file_system()? && !self.config().exclusive_store {
+            return Err(Error::new(
+                ErrorCode::UnsafeFilesystem,
+                format!("{} is on a network file system without reliable locks", tree.path().display()),
+            )
+            .with_hint("keep the wiki on a local disk and share it with git"));
+        }
+        let lock = tree.lock(wait, ctx)?;
+        let (store, lost) = self.open_for_writing(ctx, &tree)?;
+        let writing = Writing { wiki: self, ctx, tree, store, made, lost, _lock: lock };
+        writing.settle()?;
+        if writing.store.read()?.meta().analysis != self.analysis().name() {
+            super::reindex::change_analysis(&writing)?;
+        }
+        Ok(writing)
+    }
+
+    /// The store for writing: the open one, the one on the disk, or a new one that already holds
+    /// what the tree holds. Under the lock.
+    fn open_for_writing(&self, ctx: &Context, tree: &Tree) -> Result<(Arc<Store>, Vec<String>)> {
+        let known = self.cached().clone();
+        if let Some(store) = known {
+            if store.access() == Access::ReadWrite && store.is_current()? {
+                return Ok((store, Vec::new()));
+            }
+            self.forget(&store);
+        }
+        let options = self.store_options();
+        let (store, lost) = match open(tree, &options, Access::ReadWrite)? {
+            Opened::Ready(store) => (store, Vec::new()),
+            Opened::Absent => (rebuild::build(self, ctx, tree, &options, None)?, Vec::new()),
+            Opened::Damaged(reason) => {
+                let (store, lost) = rebuild::replace(self, ctx, tree, &options, &reason)?;
+                (store, lost)
+            }
+            Opened::TooNew(found) => return Err(too_new(found).into()),
+            Opened::NeedsRepair => return Err(StoreError::NeedsRepair.into()),
+        };
+        let store = Arc::new(store);
+        *self.cached() = Some(Arc::clone(&store));
+        Ok((store, lost))
+    }
+}
+
+/// What [`Wiki::look`] found.
+pub(super) enum Look {
+    Ready(Snapshot),
+    Absent,
+    NeedsRepair,
+    TooOld,
+    Damaged(String),
+}
+
+fn too_new(found: u32) -> StoreError {
+    StoreError::TooNew { found, ours: crate::store::SCHEMA_VERSION }
+}
+
+/// Whether a read can go on without the write that failed.
+fn may_answer_without_writing(error: &Error) -> bool {
+    use std::error::Error as _;
+    error.code() == ErrorCode::StoreBusy
+        || error.code() == ErrorCode::StoreFull
+        || error
+            .source()
+            .and_then(|source| source.downcast_ref::<TreeError>())
+            .is_some_and(TreeError::is_unwritable)
+        || matches!(
+            error.source().and_then(|source| source.downcast_ref::<StoreError>()),
+            Some(StoreError::Denied { .. })
+        )
+}
+
+fn open(tree: &Tree, options: &StoreOptions, access: Access) -> Result<Opened> {
+    let how = match access {
+        Access::ReadOnly => StoreOpen::ReadOnly,
+        Access::ReadWrite => StoreOpen::ReadWrite,
+    };
+    match tree.store_file(STORE, how)? {
+        None => Ok(Opened::Absent),
+        Some(found) => Ok(Store::open_file(found.file, access, options, locator(tree, STORE))?),
+    }
+}
+
+/// Tells a store which file is at its path.
+pub(super) fn locator(tree: &Tree, name: &'static str) -> crate::store::Locator {
+    let tree = tree.clone();
+    Box::new(move || match tree.store_identity(name) {
+        Ok(found) => {
+            Ok(found.map(|Identity { device, inode }| FileIdentity { device, inode }))
+        }
+        Err(error) => Err(std::io::Error::other(error)),
+    })
+}
+
+/// A new store, empty, at [`NEW_STORE`].
+pub(super) fn create(
+    wiki: &Wiki,
+    ctx: &Context,
+    tree: &Tree,
+    options: &StoreOptions,
+    replica: Option<[u8; 16]>,
+) -> Result<Store> {
+    tree.remove_store(NEW_STORE)?;
+    let file = tree.store_file(NEW_STORE, StoreOpen::CreateNew)?.ok_or_else(|| {
+        Error::new(ErrorCode::UnsafeFilesystem, "the new store vanished while it was made")
+    })?;
+    let replica = replica.unwrap_or_else(|| ctx.replica());
+    let meta = Meta::new(wiki.analysis().name(), replica);
+    Ok(Store::create_file(file.file, &meta, options, locator(tree, NEW_STORE))?)
+}
+
+impl Writing<'_> {
+    pub(super) fn analysis(&self) -> Analysis {
+        self.wiki.analysis()
+    }
+
+    pub(super) fn note<'a>(&'a self, how: How, message: &'a str) -> Note<'a> {
+        Note::new(self.ctx, how, &self.wiki.config().actor, message)
+    }
+
+    /// A write transaction. It drops the rows of intents that were carried out.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) fn batch(&self) -> Result<Batch> {
+        let mut batch = self.store.write()?;
+        for (path, done) in unpoisoned(self.wiki.finished.lock()).iter() {
+            let row = batch.intent(path.as_bytes())?;
+            if row.is_some_and(|row| row.revision == done.revision) {
+                batch.remove_intent(path.as_bytes())?;
+                match &done.stamp {
+                    Some(stamp) => batch.put_stamp(path.as_bytes(), stamp)?,
+                    None => drop(batch.remove_stamp(path.as_bytes())?),
+                }
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Commits, and forgets the intents whose rows are gone.
+    ///
+    /// # Errors
+    /// Those of the store; then nothing was written.
+    pub(super) fn commit(&self, batch: Batch) -> Result<Meta> {
+        let finished: Vec<String> =
+            unpoisoned(self.wiki.finished.lock()).keys().cloned().collect();
+        let meta = batch.commit()?;
+        let mut left = unpoisoned(self.wiki.finished.lock());
+        for path in finished {
+            left.remove(&path);
+        }
+        Ok(meta)
+    }
+
+    /// Notes that an intent was carried out.
+    pub(super) fn finish(&self, path: &RelPath, revision: u64, stamp: Option<StampRecord>) {
+        let done = Finished { revision, stamp };
+        unpoisoned(self.wiki.finished.lock()).insert(path.to_string(), done);
+    }
+
+    /// Carries out what earlier commits still owe the tree.
+    fn settle(&self) -> Result<()> {
+        let owed: Vec<(Vec<u8>, IntentRecord)> =
+            self.store.read()?.intents().collect::<Result<_, _>>()?;
+        for (path, intent) in owed {
+            let path = RelPath::new(path)?;
+            let known = unpoisoned(self.wiki.finished.lock())
+                .get(&path.to_string())
+                .is_some_and(|done| done.revision == intent.revision);
+            if !known {
+                self.redo(&path, &intent)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what one intent still owes. Anything that is neither its old nor its new file is a
+    /// person's edit, and stays.
+    fn redo(&self, path: &RelPath, intent: &IntentRecord) -> Result<()> {
+        let staged = match intent.staged.as_str() {
+            "" => None,
+            name => Some(Staged::from_name(name)?),
+        };
+        let there = self.read_page_file(path)?;
+        let there_hash = there.as_ref().map(|file| ContentHash::of(&file.bytes));
+        let untouched = match &there {
+            None => intent.old.is_none(),
+            Some(file) => {
+                there_hash == intent.old
+                    && file.stamp.inode == intent.old_inode
+                    && file.stamp.mtime_ns == intent.old_mtime_ns
+                    && file.stamp.size == intent.old_size
+            }
+        };
+        tracing::debug!(path = %path, untouched, "redoing an unfinished change");
+        match intent.op {
+            IntentOp::Put if there_hash == intent.new => {
+                self.keep_displaced(path, intent, staged.as_ref())?;
+                let stamp = there
+                    .as_ref()
+                    .zip(intent.new)
+                    .map(|(file, hash)| stamp_record(&file.stamp, file.seen_ns, hash));
+                self.finish(path, intent.revision, stamp);
+            }
+            IntentOp::Put if untouched => {
+                let Some(hash) = intent.new else { return Ok(()) };
+                let ready = match &staged {
+                    Some(staged) => self.read_page_file(&staged.path())?,
+                    None => None,
+                };
+                let staged = match (staged, ready) {
+                    (Some(staged), Some(file)) if ContentHash::of(&file.bytes) == hash => staged,
+                    _ => {
+                        let text = self.store.read()?.blob(&hash)?.ok_or_else(|| {
+                            StoreError::Damaged { what: format!("the text of {path} is missing") }
+                        })?;
+                        self.tree.stage(&text, "redo", Durability::Now)?
+                    }
+                };
+                self.swap_in(path, &staged, intent)?;
+            }
+            IntentOp::Delete if untouched && there.is_some() => {
+                self.take_out(path, intent)?;
+            }
+            IntentOp::Put | IntentOp::Delete => {
+                self.keep_displaced(path, intent, staged.as_ref())?;
+                self.finish(path, intent.revision, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the staged file of an intent in its place. What comes out and is not the text that
+    /// was expected there was saved by a person in between: it is kept in the history. Returns
+    /// the number of that revision.
+    pub(super) fn swap_in(
+        &self,
+        path: &RelPath,
+        staged: &Staged,
+        intent: &IntentRecord,
+    ) -> Result<Option<u64>> {
+        let ours = self.tree.stat(&staged.path())?;
+        let out = self.tree.exchange(staged, path, Durability::Now)?;
+        // The clock comes before the look, so that a later save cannot hide behind the stamp.
+        let seen_ns = crate::tree::now_ns();
+        let theirs = self.tree.stat(path)?;
+        let displaced = match out.old {
+            Some(old) => self.keep_unexpected(path, &old, intent)?,
+            None => None,
+        };
+        let same = |ours: &Stamp, theirs: &Stamp| {
+            (ours.inode, ours.size, ours.mtime_ns) == (theirs.inode, theirs.size, theirs.mtime_ns)
+        };
+        let stamp = match (ours, theirs, intent.new) {
+            (Some(ours), Some(theirs), Some(hash)) if same(&ours, &theirs) => {
+                Some(stamp_record(&theirs, seen_ns, hash))
+            }
+            _ => None,
+        };
+        self.finish(path, intent.revision, stamp);
+        Ok(displaced)
+    }
+
+    /// Takes the file of a deleted page out of the tree.
+    pub(super) fn take_out(&self, path: &RelPath, intent: &IntentRecord) -> Result<Option<u64>> {
+        let displaced = match self.tree.take(path, Durability::Now)? {
+            Some(old) => self.keep_unexpected(path, &old, intent)?,
+            None => None,
+        };
+        if let Some(folder) = path.parent() {
+            self.tree.remove_empty_dirs(&folder, &RelPath::pages())?;
+        }
+        self.finish(path, intent.revision, None);
+        Ok(displaced)
+    }
+
+    /// After a swap that a crash interrupted, the staged name holds what came out.
+    fn keep_displaced(
+        &self,
+        path: &RelPath,
+        intent: &IntentRecord,
+        staged: Option<&Staged>,
+    ) -> Result<()> {
+        if let Some(staged) = staged {
+            self.keep_unexpected(path, staged, intent)?;
+        }
+        Ok(())
+    }
+
+    fn keep_unexpected(
+        &self,
+        path: &RelPath,
+        out: &Staged,
+        intent: &IntentRecord,
+    ) -> Result<Option<u64>> {
+        let Some(file) = self.read_page_file(&out.path())? else { return Ok(None) };
+        let hash = Some(ContentHash::of(&file.bytes));
+        let mut kept = None;
+        if hash != intent.old && hash != intent.new {
+            if let Some(id) = page_of(path) {
+                let mut batch = self.store.write()?;
+                let note = self.note(How::DISPLACED, "");
+                kept = Some(put::keep_text(&mut batch, &id, &file.bytes, &note)?);
+                batch.commit()?;
+            }
+        }
+        self.tree.remove_staged(out)?;
+        Ok(kept)
+    }
+
+    fn read_page_file(&self, path: &RelPath) -> Result<Option<FileRead>> {
+        // A person's file may be larger than a page may be; it is still theirs.
+        Ok(self.tree.read(path, MAX_KEPT_BYTES)?)
+    }
+}
+
+/// Largest file that a person may have put in a page's place and that is kept in the history.
+pub(super) const MAX_KEPT_BYTES: u64 = 64 << 20;
+
+/// The page that the file at `path` holds, if any.
+pub(super) fn page_of(path: &RelPath) -> Option<PageId> {
+    let name = path.as_str()?.strip_prefix("pages/")?.strip_suffix(".md")?;
+    PageId::parse(name).ok()
+}
+
+pub(super) fn stamp_record(stamp: &Stamp, seen_ns: i64, sha256: ContentHash) -> StampRecord {
+    StampRecord {
+        size: stamp.size,
+        inode: stamp.inode,
+        mtime_ns: stamp.mtime_ns,
+        ctime_ns: stamp.ctime_ns,
+        seen_ns,
+        sha256,
+    }
+}

@@ -10,12 +10,12 @@
 
 use std::collections::BTreeSet;
 
-use super::find::SkippedFile;
 use super::prepared::PreparedPage;
 use super::put::{self, IndexChanges};
 use super::reindex;
 use super::session::{Writing, page_of, stamp_record};
 use super::sources;
+use super::status::SkippedFile;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId};
 use crate::store::{Batch, How, PageRecord, SkippedRecord, StampRecord, View};
@@ -42,7 +42,27 @@ pub(super) struct Difference {
     gone_sources: Vec<SourceId>,
     /// Unchanged files whose stamp does not prove it.
     stale: Vec<(RelPath, StampRecord)>,
+    /// Whether so many stamps prove nothing that they are worth a write.
+    pub(super) is_stale: bool,
     /// What can never be taken in as it is, and why; known from names alone.
+    pub(super) misfits: Vec<SkippedFile>,
+}
+
+/// What adoption does about files that may be half-saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// They wait until they are two seconds old.
+    Waits,
+    /// They are taken as they are.
+    None,
+}
+
+/// What is left after adoption.
+#[derive(Debug, Default)]
+pub(super) struct Adopted {
+    /// Changes that wait.
+    pub(super) pending: u64,
+    /// What is kept out and not noted in the store.
     pub(super) misfits: Vec<SkippedFile>,
 }
 
@@ -50,11 +70,6 @@ impl Difference {
     /// How many changes wait to be taken in.
     pub(super) fn count(&self) -> u64 {
         (self.changed.len() + self.gone.len() + self.sources.len() + self.gone_sources.len()) as u64
-    }
-
-    /// Whether enough stamps are stale to write them anew.
-    pub(super) fn is_stale(&self) -> bool {
-        self.stale.len() > STALE_STAMPS
     }
 }
 
@@ -66,6 +81,7 @@ pub(super) fn scan(tree: &Tree, view: &View) -> Result<Difference> {
     let mut difference = Difference::default();
     scan_pages(tree, view, &mut difference)?;
     scan_sources(tree, view, &mut difference)?;
+    difference.is_stale = difference.stale.len() > STALE_STAMPS;
     Ok(difference)
 }
 
@@ -255,80 +271,72 @@ pub(super) fn source_stamp(id: SourceId) -> StampRecord {
 ///
 /// # Errors
 /// `UNSAFE_FILESYSTEM`, `STORE_FULL`; what was taken in before stays.
-pub(super) fn adopt(writing: &Writing<'_>) -> Result<u64> {
-    let difference = scan(&writing.tree, &writing.store.read()?)?;
-    if difference.count() == 0 && !difference.is_stale() {
-        return Ok(0);
+pub(super) fn adopt(writing: &Writing<'_>, patience: Patience) -> Result<Adopted> {
+    let view = writing.store.read()?;
+    let mut difference = scan(&writing.tree, &view)?;
+    let mut adopted =
+        Adopted { pending: 0, misfits: std::mem::take(&mut difference.misfits) };
+    if difference.count() == 0 && !difference.is_stale {
+        return Ok(adopted);
     }
-    if tree::git_is_busy(writing.tree.path()) {
-        return Ok(difference.count());
+    if patience == Patience::Waits && tree::git_is_busy(writing.tree.path()) {
+        adopted.pending = difference.count();
+        return Ok(adopted);
     }
-    let known = writing.store.read()?.meta().page_count;
+    let known = view.meta().page_count;
+    drop(view);
     let many = difference.changed.len() as u64;
     if many > BATCH_OPERATIONS as u64 && many * 4 > known {
-        return adopt_whole(writing, &difference);
+        adopt_whole(writing, patience, &difference, &mut adopted)?;
+    } else {
+        adopt_in_batches(writing, patience, &difference, &mut adopted)?;
     }
-    adopt_in_batches(writing, &difference)
+    Ok(adopted)
 }
 
 /// One transaction, the index made anew at its end: for a store that knows little of the tree.
-fn adopt_whole(writing: &Writing<'_>, difference: &Difference) -> Result<u64> {
+fn adopt_whole(
+    writing: &Writing<'_>,
+    patience: Patience,
+    difference: &Difference,
+    adopted: &mut Adopted,
+) -> Result<()> {
     let mut batch = writing.batch()?;
-    let mut taker = Taker::new(writing, IndexChanges::deferred());
-    let total = (difference.sources.len() + difference.changed.len()) as u64;
-    let mut done = 0;
-    let mut progress = || {
-        done += 1;
+    let mut taker = Taker::new(writing, patience, IndexChanges::deferred());
+    let total = work(difference).count() as u64;
+    for (done, work) in (1..).zip(work(difference)) {
+        writing.ctx.check()?;
+        taker.take(&mut batch, work)?;
         writing.ctx.progress("reading the tree", done, Some(total));
-    };
-    for &id in &difference.sources {
-        writing.ctx.check()?;
-        taker.source(&mut batch, id)?;
-        progress();
-    }
-    for &id in &difference.gone_sources {
-        taker.source_gone(&mut batch, id)?;
-    }
-    for path in &difference.gone {
-        taker.page_gone(&mut batch, path)?;
-    }
-    for path in &difference.changed {
-        writing.ctx.check()?;
-        taker.page(&mut batch, path)?;
-        progress();
     }
     taker.stale(&mut batch, &difference.stale)?;
     taker.mend_citations(&mut batch)?;
     reindex::rebuild_index(writing.ctx, &mut batch, writing.analysis())?;
     writing.commit(batch)?;
-    Ok(taker.pending)
+    taker.left(adopted);
+    Ok(())
 }
 
-fn adopt_in_batches(writing: &Writing<'_>, difference: &Difference) -> Result<u64> {
-    let mut pending = 0;
-    let mut work: Vec<Work<'_>> = Vec::new();
-    work.extend(difference.sources.iter().map(|&id| Work::Source(id)));
-    work.extend(difference.gone_sources.iter().map(|&id| Work::SourceGone(id)));
-    work.extend(difference.gone.iter().map(|path| Work::PageGone(path)));
-    work.extend(difference.changed.iter().map(Work::Page));
-    let total = work.len() as u64;
+fn adopt_in_batches(
+    writing: &Writing<'_>,
+    patience: Patience,
+    difference: &Difference,
+    adopted: &mut Adopted,
+) -> Result<()> {
+    let total = work(difference).count() as u64;
     let mut done = 0;
-    let mut queue = work.into_iter().peekable();
+    let mut queue = work(difference).peekable();
     let mut stale = Some(&difference.stale);
     while queue.peek().is_some() || stale.is_some() {
         writing.ctx.check()?;
         let mut batch = writing.batch()?;
-        let mut taker = Taker::new(writing, IndexChanges::default());
-        let mut operations = 0;
-        while operations < BATCH_OPERATIONS && taker.bytes < BATCH_BYTES {
-            let Some(next) = queue.next() else { break };
-            match next {
-                Work::Source(id) => taker.source(&mut batch, id)?,
-                Work::SourceGone(id) => taker.source_gone(&mut batch, id)?,
-                Work::PageGone(path) => taker.page_gone(&mut batch, path)?,
-                Work::Page(path) => taker.page(&mut batch, path)?,
+        let mut taker = Taker::new(writing, patience, IndexChanges::default());
+        for _ in 0..BATCH_OPERATIONS {
+            if taker.bytes >= BATCH_BYTES {
+                break;
             }
-            operations += 1;
+            let Some(next) = queue.next() else { break };
+            taker.take(&mut batch, next)?;
             done += 1;
             writing.ctx.progress("reading the tree", done, Some(total));
         }
@@ -336,11 +344,21 @@ fn adopt_in_batches(writing: &Writing<'_>, difference: &Difference) -> Result<u6
             taker.stale(&mut batch, stale)?;
         }
         taker.mend_citations(&mut batch)?;
-        taker.index.apply(&mut batch)?;
-        pending += taker.pending;
+        std::mem::take(&mut taker.index).apply(&mut batch)?;
         writing.commit(batch)?;
+        taker.left(adopted);
     }
-    Ok(pending)
+    Ok(())
+}
+
+/// What there is to do, in the order in which it is safe: sources before the pages that cite
+/// them, deletions before additions.
+fn work(difference: &Difference) -> impl Iterator<Item = Work<'_>> {
+    let sources = difference.sources.iter().map(|&id| Work::Source(id));
+    let gone_sources = difference.gone_sources.iter().map(|&id| Work::SourceGone(id));
+    let gone = difference.gone.iter().map(|path| Work::PageGone(path));
+    let changed = difference.changed.iter().map(Work::Page);
+    sources.chain(gone_sources).chain(gone).chain(changed)
 }
 
 enum Work<'a> {
@@ -356,13 +374,42 @@ struct Taker<'w> {
     index: IndexChanges,
     /// Sources that came in: pages that cite them no longer miss them.
     arrived: BTreeSet<SourceId>,
+    patience: Patience,
     pending: u64,
+    /// Files that may be half-saved, and what is wrong with them as they are.
+    waiting: Vec<SkippedFile>,
     bytes: usize,
 }
 
 impl<'w> Taker<'w> {
-    fn new(writing: &'w Writing<'w>, index: IndexChanges) -> Self {
-        Self { writing, index, arrived: BTreeSet::new(), pending: 0, bytes: 0 }
+    fn new(writing: &'w Writing<'w>, patience: Patience, index: IndexChanges) -> Self {
+        let (arrived, waiting) = (BTreeSet::new(), Vec::new());
+        Self { writing, index, arrived, patience, pending: 0, waiting, bytes: 0 }
+    }
+
+    fn take(&mut self, batch: &mut Batch, work: Work<'_>) -> Result<()> {
+        match work {
+            Work::Source(id) => self.source(batch, id),
+            Work::SourceGone(id) => self.source_gone(batch, id),
+            Work::PageGone(path) => self.page_gone(batch, path),
+            Work::Page(path) => self.page(batch, path),
+        }
+    }
+
+    /// Adds what this left to what others left.
+    fn left(self, adopted: &mut Adopted) {
+        adopted.pending += self.pending;
+        adopted.misfits.extend(self.waiting);
+    }
+
+    /// A file that may be half-saved: nothing is done about it for now.
+    fn wait(&mut self, path: &RelPath, code: ErrorCode, reason: String) {
+        self.pending += 1;
+        self.waiting.push(SkippedFile {
+            path: path.to_string(),
+            code: code.as_str().to_owned(),
+            reason,
+        });
     }
 
     fn source(&mut self, batch: &mut Batch, id: SourceId) -> Result<()> {
@@ -428,10 +475,11 @@ impl<'w> Taker<'w> {
             Err(error) => return Err(error.into()),
         };
         let known = batch.stamp(path.as_bytes())?;
-        let young = tree::now_ns().saturating_sub(file.stamp.mtime_ns) < SETTLED_NS;
+        let young = self.patience == Patience::Waits
+            && tree::now_ns().saturating_sub(file.stamp.mtime_ns) < SETTLED_NS;
         let shrank = known.is_some_and(|known| file.bytes.len() as u64 * 2 < known.size);
         if young && (file.bytes.is_empty() || shrank) {
-            self.pending += 1;
+            self.wait(path, ErrorCode::InvalidPage, "it seems to be half-saved".to_owned());
             return Ok(());
         }
         self.bytes += file.bytes.len();
@@ -450,8 +498,8 @@ impl<'w> Taker<'w> {
                 batch.remove_skipped(path.as_bytes())?;
                 Ok(())
             }
-            Err(_) if young => {
-                self.pending += 1;
+            Err(error) if young => {
+                self.wait(path, ErrorCode::InvalidPage, error.to_string());
                 Ok(())
             }
             Err(error) => {

@@ -3,9 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Wiki;
+use super::root::Wiki;
 use crate::context::Context;
 use crate::error::Result;
+use crate::page;
+use crate::search::index_v1;
+use crate::store::StoreError;
+use crate::tree::{Durability, RelPath};
 
 /// What an export wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -20,12 +24,44 @@ pub struct ExportReport {
 }
 
 impl Wiki {
-    /// Writes `.index/search.json` and `.index/state.json`, format version 1.
+    /// Writes `.index/search.json` and `.index/state.json`, format version 1, byte for byte as
+    /// `dsh-llmwiki` writes them, from all valid pages.
     ///
     /// # Errors
-    /// `NOT_INITIALIZED`, `INVALID_PAGE` naming the page that cannot be exported.
+    /// `NOT_INITIALIZED`, `STORE_BUSY`, `UNSAFE_FILESYSTEM`.
     pub fn export_index_v1(&self, ctx: &Context) -> Result<ExportReport> {
-        let _ = ctx;
-        unimplemented!()
+        let reading = self.reading(ctx)?;
+        let mut pages = Vec::new();
+        for row in reading.snapshot.pages("", None) {
+            ctx.check()?;
+            let (id, record) = row?;
+            let missing = |what: &str| StoreError::Damaged { what: format!("page {id} {what}") };
+            let bytes =
+                reading.snapshot.blob(&record.sha256)?.ok_or_else(|| missing("has no text"))?;
+            let page = page::parse_bytes(&bytes).map_err(|_| missing("is no page"))?;
+            pages.push((id, record.sha256, page));
+        }
+        let section_count = pages
+            .iter()
+            .map(|(_, _, page)| page::sections_classic(&page.body, page.body_start_line).len() as u64)
+            .sum();
+        let exported = index_v1::export(&pages);
+        drop(reading);
+        let writing = self.writing_existing(ctx)?;
+        let mut files = Vec::new();
+        // The state names the hash of the index, so the index comes first.
+        for (name, text) in [
+            (".index/search.json", &exported.search_json),
+            (".index/state.json", &exported.state_json),
+        ] {
+            let path = RelPath::new(name)?;
+            let staged = writing.tree.stage(text.as_bytes(), "index", Durability::Now)?;
+            let out = writing.tree.exchange(&staged, &path, Durability::Now)?;
+            if let Some(old) = out.old {
+                writing.tree.remove_staged(&old)?;
+            }
+            files.push(name.to_owned());
+        }
+        Ok(ExportReport { files, page_count: pages.len() as u64, section_count })
     }
 }

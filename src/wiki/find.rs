@@ -3,10 +3,19 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Wiki;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::root::Wiki;
+use super::session::Reading;
 use super::status::SkippedFile;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
+use crate::id::{PageId, SourceId};
+use crate::page::{self, Page, Section};
+use crate::search::{Candidate, Query, snippet};
+use crate::store::index::{IndexReader, IndexSet};
+use crate::store::{PageRecord, SectionRecord, StoreError};
 
 /// A search.
 #[derive(Debug, Clone, Default)]
@@ -53,13 +62,135 @@ pub struct SearchReport {
     pub pending: u64,
 }
 
+/// A page of a candidate, read once a search.
+struct Opened {
+    id: PageId,
+    record: PageRecord,
+    page: Page,
+    sections: Vec<Section>,
+}
+
+impl Opened {
+    /// The text of the section that starts at `line`, without its heading.
+    fn text(&self, line: u32) -> &str {
+        self.sections
+            .iter()
+            .find(|section| section.start_line == line)
+            .map_or("", |section| &self.page.body[section.text.clone()])
+    }
+}
+
+/// Reads sections and pages for one search.
+struct Library<'a> {
+    reading: &'a Reading,
+    pages: HashMap<String, Opened>,
+}
+
+impl Library<'_> {
+    fn section(&self, number: u32) -> Result<SectionRecord, StoreError> {
+        let found = self.reading.snapshot.section(number)?;
+        found.ok_or_else(|| StoreError::Damaged { what: format!("section {number} is missing") })
+    }
+
+    fn page(&mut self, id: &str) -> Result<&Opened, StoreError> {
+        match self.pages.entry(id.to_owned()) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(place) => {
+                let damaged = |what: &str| StoreError::Damaged { what: format!("page {id} {what}") };
+                let page_id = PageId::parse(id).map_err(|_| damaged("has no legal id"))?;
+                let view = &self.reading.snapshot;
+                let record = view.page(&page_id)?.ok_or_else(|| damaged("is missing"))?;
+                let bytes = view.blob(&record.sha256)?.ok_or_else(|| damaged("has no text"))?;
+                let page = page::parse_bytes(&bytes).map_err(|_| damaged("is no page"))?;
+                let sections = self.reading.analysis.cut(&page);
+                Ok(place.insert(Opened { id: page_id, record, page, sections }))
+            }
+        }
+    }
+
+    /// Whether a section meets the conditions of a query.
+    fn accepts(&mut self, query: &Query, number: u32) -> Result<bool, StoreError> {
+        let analysis = self.reading.analysis;
+        let section = self.section(number)?;
+        let opened = self.page(&section.page)?;
+        let candidate = Candidate {
+            id: &opened.id,
+            title: &opened.page.title,
+            summary: &opened.page.summary,
+            sources: &opened.record.sources,
+            heading_trail: &section.heading_trail,
+            text: opened.text(section.start_line),
+        };
+        Ok(query.accepts(analysis, &candidate))
+    }
+}
+
 impl Wiki {
-    /// Searches, after taking in what changed in the tree.
+    /// Searches, after taking in what changed in the tree. The hits are the exact best of the
+    /// score.
     ///
     /// # Errors
-    /// `NOT_INITIALIZED`, `INVALID_ARGUMENT` for a blank query or a limit out of range.
+    /// `NOT_INITIALIZED`; `INVALID_PAGE` for a query without a letter or digit; `LIMIT_EXCEEDED`
+    /// for a limit of zero (one above `max_results` is taken for that).
     pub fn search(&self, ctx: &Context, request: &SearchRequest) -> Result<SearchReport> {
-        let _ = (ctx, request);
-        unimplemented!()
+        let largest = ctx.limits.max_results;
+        let limit = match request.limit {
+            Some(0) => {
+                return Err(Error::new(ErrorCode::LimitExceeded, "limit 0 is not between 1 and 100")
+                    .with_hint("leave it out for the default"));
+            }
+            limit => limit.unwrap_or(largest).min(largest),
+        };
+        let reading = self.reading(ctx)?;
+        let query = reading.analysis.query(&request.query);
+        if query.is_empty() {
+            return Err(Error::new(
+                ErrorCode::InvalidPage,
+                format!("query {:?} has no letter or digit to search for", request.query),
+            )
+            .with_hint("give at least one word"));
+        }
+        let mut library = Library { reading: &reading, pages: HashMap::new() };
+        let found = {
+            let reader = IndexReader::open(&reading.snapshot, IndexSet::Pages, &self.index_cache)?;
+            let has_conditions = query.has_conditions();
+            let library = std::cell::RefCell::new(&mut library);
+            reader.search(
+                &query.terms,
+                limit,
+                &mut |number| {
+                    Ok(!has_conditions || library.borrow_mut().accepts(&query, number)?)
+                },
+                &mut |number| {
+                    let section = library.borrow().section(number)?;
+                    Ok((section.page, section.start_line))
+                },
+            )?
+        };
+        let mut hits = Vec::with_capacity(found.len());
+        for hit in found {
+            ctx.check()?;
+            let section = library.section(hit.section)?;
+            let analysis = reading.analysis;
+            let opened = library.page(&section.page)?;
+            let snippet = snippet(
+                analysis,
+                opened.text(section.start_line),
+                &query,
+                ctx.limits.max_snippet_bytes,
+            );
+            hits.push(SearchHit {
+                page_id: section.page,
+                title: opened.page.title.clone(),
+                heading_trail: section.heading_trail,
+                start_line: section.start_line,
+                end_line: section.end_line,
+                score: hit.score,
+                snippet: snippet.text,
+                matches: snippet.matches,
+                source_ids: opened.page.sources.iter().map(SourceId::to_string).collect(),
+            });
+        }
+        Ok(SearchReport { hits, skipped: reading.skipped()?, pending: reading.pending })
     }
 }

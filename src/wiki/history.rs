@@ -3,10 +3,14 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Wiki;
-use crate::context::Context;
-use crate::error::Result;
-use crate::id::PageId;
+use jiff::Timestamp;
+use similar::TextDiff;
+
+use super::root::Wiki;
+use crate::context::{Context, rfc3339_millis};
+use crate::error::{Error, ErrorCode, Result};
+use crate::id::{ContentHash, PageId};
+use crate::store::{RevisionRecord, StoreError, View};
 
 /// Which revisions are wanted.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +40,7 @@ pub struct RevisionReport {
     pub sha256: Option<String>,
     /// When, RFC 3339, UTC.
     pub when: String,
-    /// How: `upsert`, `adopted`, `deleted`, `displaced`, `restored`, `imported`.
+    /// How: `written`, `deleted`, `adopted`, `vanished`, `displaced`, `restored`, `imported`.
     pub how: String,
     /// Who, when known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +74,86 @@ impl Wiki {
     /// # Errors
     /// `NOT_INITIALIZED`; `PAGE_NOT_FOUND` for a page that never was.
     pub fn history(&self, ctx: &Context, request: &HistoryRequest) -> Result<HistoryReport> {
-        let _ = (ctx, request);
-        unimplemented!()
+        let reading = self.reading(ctx)?;
+        let view: &View = &reading.snapshot;
+        let mut numbers = match &request.page {
+            Some(id) => {
+                let numbers = view.revision_numbers(id)?;
+                if numbers.is_empty() {
+                    return Err(Error::new(
+                        ErrorCode::PageNotFound,
+                        format!("page {id} has no history"),
+                    )
+                    .with_hint("`llmwiki list-pages` lists the pages that there are"));
+                }
+                numbers
+            }
+            None => (1..view.meta().next_revision).collect(),
+        };
+        if let Some(before) = request.before {
+            numbers.retain(|&seq| seq < before);
+        }
+        let more = numbers.len() > request.limit;
+        let mut revisions = Vec::new();
+        for &seq in numbers.iter().rev().take(request.limit) {
+            ctx.check()?;
+            let Some(record) = view.revision(seq)? else { continue };
+            revisions.push(report(view, seq, record, request.diff)?);
+        }
+        let next = if more { revisions.last().map(|last| last.seq) } else { None };
+        Ok(HistoryReport { revisions, next })
     }
+}
+
+fn report(
+    view: &View,
+    seq: u64,
+    record: RevisionRecord,
+    with_diff: bool,
+) -> Result<RevisionReport> {
+    let diff = if with_diff { Some(diff(view, seq, &record)?) } else { None };
+    let some = |text: String| (!text.is_empty()).then_some(text);
+    let when = Timestamp::from_millisecond(record.at_ms).unwrap_or_default();
+    Ok(RevisionReport {
+        seq,
+        id: record.identity().to_string(),
+        sha256: record.sha256.map(|hash| hash.to_string()),
+        when: rfc3339_millis(when),
+        how: record.how.name().to_owned(),
+        added: u64::from(record.added),
+        removed: u64::from(record.removed),
+        diff,
+        actor: some(record.actor),
+        message: some(record.message),
+        page: record.page,
+    })
+}
+
+/// Unified diff of a revision against the one before it.
+fn diff(view: &View, seq: u64, record: &RevisionRecord) -> Result<String> {
+    let id = PageId::parse(&record.page)?;
+    let before = view.revision_numbers(&id)?.into_iter().rev().find(|&number| number < seq);
+    let before = match before {
+        Some(number) => view.revision(number)?.and_then(|record| record.sha256),
+        None => None,
+    };
+    let (old, new) = (text(view, before)?, text(view, record.sha256)?);
+    let name = |hash: Option<ContentHash>| match hash {
+        Some(_) => format!("pages/{id}.md"),
+        None => "/dev/null".to_owned(),
+    };
+    Ok(TextDiff::from_lines(&old, &new)
+        .unified_diff()
+        .context_radius(3)
+        .header(&name(before), &name(record.sha256))
+        .to_string())
+}
+
+fn text(view: &View, hash: Option<ContentHash>) -> Result<String> {
+    let Some(hash) = hash else { return Ok(String::new()) };
+    let bytes = view
+        .blob(&hash)?
+        .ok_or_else(|| StoreError::Damaged { what: format!("the text {hash} is missing") })?;
+    // What a person put into a page's place need not be UTF-8.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -11,7 +11,8 @@ use super::session::Finished;
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
-use crate::store::Store;
+use crate::store::index::IndexCache;
+use crate::store::{BackendFaults, Store};
 use crate::tree::{self, Kind, RelPath, RootState, Tree, TreeOptions};
 
 /// Text of a new `schema.md`.
@@ -41,7 +42,9 @@ pub struct Wiki {
     root: PathBuf,
     config: Config,
     pub(super) tree_options: TreeOptions,
+    pub(super) store_faults: Option<Arc<dyn BackendFaults>>,
     pub(super) store: Mutex<Option<Arc<Store>>>,
+    pub(super) index_cache: IndexCache,
     /// Intents that this handle has carried out, by path; the next commit drops their rows.
     pub(super) finished: Mutex<HashMap<String, Finished>>,
 }
@@ -69,9 +72,18 @@ impl Wiki {
             root: root.into(),
             config,
             tree_options: options,
+            store_faults: None,
             store: Mutex::default(),
+            index_cache: IndexCache::default(),
             finished: Mutex::default(),
         }
+    }
+
+    /// Fails chosen writes and syncs of the store, for tests of crashes.
+    #[must_use]
+    pub fn with_store_faults(mut self, faults: Arc<dyn BackendFaults>) -> Self {
+        self.store_faults = Some(faults);
+        self
     }
 
     /// The root directory as given.

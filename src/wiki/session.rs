@@ -8,26 +8,24 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::adopt;
+use super::adopt::{self, Patience};
 use super::put::{self, Note};
-use super::rebuild;
+use super::reindex;
 use super::root::{Made, Wiki};
+use super::status::SkippedFile;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId};
 use crate::search::Analysis;
 use crate::store::{
-    Access, Batch, Concurrency, FileIdentity, How, IntentOp, IntentRecord, Meta, Opened, Snapshot,
-    StampRecord, Store, StoreError, StoreOptions,
+    Access, Batch, Concurrency, How, IntentOp, IntentRecord, Meta, Opened, Snapshot, StampRecord,
+    Store, StoreError, StoreOptions, View,
 };
 use crate::tree::{
-    Durability, FileRead, Identity, RelPath, RootLock, Stamp, Staged, StoreOpen, Tree, TreeError,
+    self, Durability, FileRead, RelPath, RootLock, STORE_FILE, STORE_FILE_NEW, Staged, Stamp, Tree,
+    TreeError,
 };
 
-/// Name of the store's file in `.store`.
-pub(super) const STORE: &str = "wiki.redb";
-/// Where a store is built before it takes its place.
-pub(super) const NEW_STORE: &str = "wiki.redb.new";
 /// How long a write waits for the lock.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// How often a request starts again because the store was replaced under it.
@@ -44,8 +42,12 @@ pub(crate) struct Finished {
 pub(super) struct Reading {
     pub(super) tree: Tree,
     pub(super) snapshot: Snapshot,
+    /// What built the index of the snapshot.
+    pub(super) analysis: Analysis,
     /// Changes in the tree that the snapshot does not know.
     pub(super) pending: u64,
+    /// What is kept out and not noted in the store.
+    pub(super) misfits: Vec<SkippedFile>,
 }
 
 /// The lock, the tree and the store, for one piece of work.
@@ -57,7 +59,7 @@ pub(super) struct Writing<'w> {
     pub(super) made: Made,
     /// What was lost when a damaged store had to be rebuilt just now.
     pub(super) lost: Vec<String>,
-    _lock: RootLock,
+    lock: RootLock,
 }
 
 fn unpoisoned<T>(guard: std::result::Result<T, PoisonError<T>>) -> T {
@@ -85,24 +87,27 @@ impl Wiki {
         unpoisoned(self.store.lock())
     }
 
-    /// The store as it is, opened for reading if it is not open yet; nothing when there is none
-    /// that can be read.
+    /// The store as it is, opened for reading if it is not open yet.
+    ///
+    /// # Errors
+    /// `STORE_TOO_NEW`, and those of the store that are not the file's fault.
     pub(super) fn look(&self, tree: &Tree) -> Result<Look> {
         for _ in 0..REOPENS {
             let known = self.cached().clone();
             let store = match known {
                 Some(store) => store,
-                None => match open(tree, &self.store_options(), Access::ReadOnly)? {
-                    Opened::Ready(store) => {
-                        let store = Arc::new(store);
-                        self.cached().get_or_insert_with(|| Arc::clone(&store));
-                        store
+                None => {
+                    match Store::open(tree, STORE_FILE, Access::ReadOnly, &self.store_options())? {
+                        Opened::Ready(store) => {
+                            let store = Arc::new(store);
+                            Arc::clone(self.cached().get_or_insert(store))
+                        }
+                        Opened::Absent => return Ok(Look::Absent),
+                        Opened::NeedsRepair => return Ok(Look::NeedsRepair),
+                        Opened::Damaged(reason) => return Ok(Look::Damaged(reason)),
+                        Opened::TooNew(found) => return Err(too_new(found).into()),
                     }
-                    Opened::Absent => return Ok(Look::Absent),
-                    Opened::NeedsRepair => return Ok(Look::NeedsRepair),
-                    Opened::Damaged(reason) => return Ok(Look::Damaged(reason)),
-                    Opened::TooNew(found) => return Err(too_new(found).into()),
-                },
+                }
             };
             match store.read() {
                 Ok(snapshot) => return Ok(Look::Ready(snapshot)),
@@ -141,33 +146,35 @@ impl Wiki {
     pub(super) fn reading(&self, ctx: &Context) -> Result<Reading> {
         ctx.check()?;
         let tree = self.tree()?;
-        let pending = match self.look(&tree)? {
-            Look::Ready(snapshot) if snapshot.meta().analysis == self.analysis().name() => {
-                let difference = adopt::scan(&tree, &snapshot)?;
-                let pending = difference.count();
-                if pending == 0 && !difference.is_stale() {
-                    return Ok(Reading { tree, snapshot, pending });
-                }
-                pending
+        let mut behind = None;
+        if let Look::Ready(snapshot) = self.look(&tree)? {
+            let analysis = analysis_of(&snapshot)?;
+            let difference = adopt::scan(&tree, &snapshot)?;
+            let pending = difference.count();
+            let misfits = difference.misfits;
+            let reading = Reading { tree: tree.clone(), snapshot, analysis, pending, misfits };
+            if pending == 0 && !difference.is_stale && analysis == self.analysis() {
+                return Ok(reading);
             }
-            _ => 0,
-        };
-        let wait = match self.look(&tree)? {
-            // Answering late is worse than answering without what came in just now.
-            Look::Ready(_) => Duration::ZERO,
-            _ => LOCK_WAIT,
-        };
-        match self.writing_for(ctx, tree.clone(), Made::default(), wait) {
-            Ok(writing) => {
-                let pending = adopt::adopt(&writing)?;
-                let snapshot = writing.store.read()?;
-                Ok(Reading { tree, snapshot, pending })
-            }
-            Err(error) if may_answer_without_writing(&error) => match self.look(&tree)? {
-                Look::Ready(snapshot) => Ok(Reading { tree, snapshot, pending }),
-                _ => Err(error),
-            },
-            Err(error) => Err(error),
+            behind = Some(reading);
+        }
+        // Answering late is worse than answering without what came in just now.
+        let wait = if behind.is_some() { Duration::ZERO } else { LOCK_WAIT };
+        let adopted = self.writing_for(ctx, tree.clone(), Made::default(), wait).and_then(|writing| {
+            let adopted = adopt::adopt(&writing, Patience::Waits)?;
+            let snapshot = writing.store.read()?;
+            Ok((snapshot, adopted))
+        });
+        match (adopted, behind) {
+            (Ok((snapshot, adopted)), _) => Ok(Reading {
+                tree,
+                analysis: analysis_of(&snapshot)?,
+                snapshot,
+                pending: adopted.pending,
+                misfits: adopted.misfits,
+            }),
+            (Err(error), Some(behind)) if may_answer_without_writing(&error) => Ok(behind),
+            (Err(error), _) => Err(error),
         }
     }
 
@@ -198,48 +205,137 @@ impl Wiki {
         made: Made,
         wait: Duration,
     ) -> Result<Writing<'w>> {
-        if tree.is_network_file_system()? && !self.config().exclusive_store {
+        if tree.file_system()?.is_refused() && !self.config().exclusive_store {
             return Err(Error::new(
                 ErrorCode::UnsafeFilesystem,
-                format!("{} is on a network file system without reliable locks", tree.path().display()),
+                format!("{} is on a network file system", tree.path().display()),
             )
-            .with_hint("keep the wiki on a local disk and share it with git"));
+            .with_hint(
+                "keep the wiki on a local disk and share it with git; if only one machine ever \
+                 uses it, set LLMWIKI_STORE_MODE=exclusive",
+            ));
         }
         let lock = tree.lock(wait, ctx)?;
-        let (store, lost) = self.open_for_writing(ctx, &tree)?;
-        let writing = Writing { wiki: self, ctx, tree, store, made, lost, _lock: lock };
-        writing.settle()?;
-        if writing.store.read()?.meta().analysis != self.analysis().name() {
-            super::reindex::change_analysis(&writing)?;
-        }
-        Ok(writing)
-    }
-
-    /// The store for writing: the open one, the one on the disk, or a new one that already holds
-    /// what the tree holds. Under the lock.
-    fn open_for_writing(&self, ctx: &Context, tree: &Tree) -> Result<(Arc<Store>, Vec<String>)> {
         let known = self.cached().clone();
         if let Some(store) = known {
             if store.access() == Access::ReadWrite && store.is_current()? {
-                return Ok((store, Vec::new()));
+                return self.begin(ctx, tree, made, lock, store, Vec::new());
             }
             self.forget(&store);
         }
         let options = self.store_options();
-        let (store, lost) = match open(tree, &options, Access::ReadWrite)? {
+        let (store, lost) = match Store::open(&tree, STORE_FILE, Access::ReadWrite, &options)? {
             Opened::Ready(store) => (store, Vec::new()),
-            Opened::Absent => (rebuild::build(self, ctx, tree, &options, None)?, Vec::new()),
-            Opened::Damaged(reason) => {
-                let (store, lost) = rebuild::replace(self, ctx, tree, &options, &reason)?;
-                (store, lost)
-            }
             Opened::TooNew(found) => return Err(too_new(found).into()),
             Opened::NeedsRepair => return Err(StoreError::NeedsRepair.into()),
+            // Seen under the lock, so nobody is just making it.
+            Opened::Absent => {
+                let building = self.build(ctx, &tree, lock, &options, None)?;
+                return self.take_place(ctx, tree, made, building, &options);
+            }
+            Opened::Damaged(reason) => {
+                let building = self.build(ctx, &tree, lock, &options, Some(reason))?;
+                return self.take_place(ctx, tree, made, building, &options);
+            }
         };
-        let store = Arc::new(store);
-        *self.cached() = Some(Arc::clone(&store));
-        Ok((store, lost))
+        self.begin(ctx, tree, made, lock, Arc::new(store), lost)
     }
+
+    fn begin<'w>(
+        &'w self,
+        ctx: &'w Context,
+        tree: Tree,
+        made: Made,
+        lock: RootLock,
+        store: Arc<Store>,
+        lost: Vec<String>,
+    ) -> Result<Writing<'w>> {
+        *self.cached() = Some(Arc::clone(&store));
+        let writing = Writing { wiki: self, ctx, tree, store, made, lost, lock };
+        writing.settle()?;
+        if analysis_of(&*writing.store.read()?)? != self.analysis() {
+            reindex::change_analysis(&writing)?;
+        }
+        Ok(writing)
+    }
+
+    /// Makes a store beside the place where it will be: what a damaged one still holds, then what
+    /// the tree holds. The old file is not touched.
+    fn build<'w>(
+        &'w self,
+        ctx: &'w Context,
+        tree: &Tree,
+        lock: RootLock,
+        options: &StoreOptions,
+        damage: Option<String>,
+    ) -> Result<Building<'w>> {
+        tree.remove_store(STORE_FILE_NEW)?;
+        let mut meta = Meta::new(self.analysis().name(), ctx.replica());
+        let salvaged = match &damage {
+            Some(reason) => {
+                tracing::warn!(%reason, "the store is damaged and is built anew");
+                Some(Store::salvage(tree, STORE_FILE, options)?)
+            }
+            None => None,
+        };
+        if let Some(replica) = salvaged.as_ref().and_then(|salvaged| salvaged.replica) {
+            meta.replica = replica;
+        }
+        let store = Store::create(tree, STORE_FILE_NEW, &meta, options)?;
+        let mut lost = Vec::new();
+        if let (Some(reason), Some(salvaged)) = (damage, salvaged) {
+            lost.push(format!("the store was damaged: {reason}"));
+            let mut batch = store.write()?;
+            lost.extend(salvaged.restore_into(&mut batch)?);
+            batch.commit()?;
+        }
+        let writing = Writing {
+            wiki: self,
+            ctx,
+            tree: tree.clone(),
+            store: Arc::new(store),
+            made: Made::default(),
+            lost,
+            lock,
+        };
+        adopt::adopt(&writing, Patience::None)?;
+        Ok(Building { writing })
+    }
+
+    /// Puts a store that was built into its place. A damaged one is kept beside it.
+    fn take_place<'w>(
+        &'w self,
+        ctx: &'w Context,
+        tree: Tree,
+        made: Made,
+        building: Building<'w>,
+        options: &StoreOptions,
+    ) -> Result<Writing<'w>> {
+        let Writing { store, mut lost, lock, .. } = building.writing;
+        // Closing it writes the last word on its state.
+        drop(store);
+        if tree.store_stat(STORE_FILE)?.is_some() {
+            let keep = format!("{STORE_FILE}.bad-{}", ctx.now().as_millisecond());
+            tree.replace_store(STORE_FILE_NEW, STORE_FILE, &keep)?;
+            lost.push(format!("the damaged file is kept as .store/{keep}"));
+        } else {
+            tree.rename_store(STORE_FILE_NEW, STORE_FILE)?;
+        }
+        unpoisoned(self.finished.lock()).clear();
+        match Store::open(&tree, STORE_FILE, Access::ReadWrite, options)? {
+            Opened::Ready(store) => self.begin(ctx, tree, made, lock, Arc::new(store), lost),
+            _ => Err(Error::new(
+                ErrorCode::IndexCorrupt,
+                "the store cannot be read right after it was built",
+            )
+            .with_hint("check the disk, then run `llmwiki reindex`")),
+        }
+    }
+}
+
+/// A store under construction.
+struct Building<'w> {
+    writing: Writing<'w>,
 }
 
 /// What [`Wiki::look`] found.
@@ -255,58 +351,42 @@ fn too_new(found: u32) -> StoreError {
     StoreError::TooNew { found, ours: crate::store::SCHEMA_VERSION }
 }
 
-/// Whether a read can go on without the write that failed.
-fn may_answer_without_writing(error: &Error) -> bool {
-    use std::error::Error as _;
-    error.code() == ErrorCode::StoreBusy
-        || error.code() == ErrorCode::StoreFull
-        || error
-            .source()
-            .and_then(|source| source.downcast_ref::<TreeError>())
-            .is_some_and(TreeError::is_unwritable)
-        || matches!(
-            error.source().and_then(|source| source.downcast_ref::<StoreError>()),
-            Some(StoreError::Denied { .. })
-        )
-}
-
-fn open(tree: &Tree, options: &StoreOptions, access: Access) -> Result<Opened> {
-    let how = match access {
-        Access::ReadOnly => StoreOpen::ReadOnly,
-        Access::ReadWrite => StoreOpen::ReadWrite,
-    };
-    match tree.store_file(STORE, how)? {
-        None => Ok(Opened::Absent),
-        Some(found) => Ok(Store::open_file(found.file, access, options, locator(tree, STORE))?),
-    }
-}
-
-/// Tells a store which file is at its path.
-pub(super) fn locator(tree: &Tree, name: &'static str) -> crate::store::Locator {
-    let tree = tree.clone();
-    Box::new(move || match tree.store_identity(name) {
-        Ok(found) => {
-            Ok(found.map(|Identity { device, inode }| FileIdentity { device, inode }))
-        }
-        Err(error) => Err(std::io::Error::other(error)),
+/// The analysis that built the index of a store.
+pub(super) fn analysis_of(view: &View) -> Result<Analysis> {
+    let name = &view.meta().analysis;
+    Analysis::parse(name).ok_or_else(|| {
+        Error::new(ErrorCode::StoreTooNew, format!("the store has the unknown analysis {name:?}"))
+            .with_hint("use the version of llmwiki that wrote it, or a newer one")
     })
 }
 
-/// A new store, empty, at [`NEW_STORE`].
-pub(super) fn create(
-    wiki: &Wiki,
-    ctx: &Context,
-    tree: &Tree,
-    options: &StoreOptions,
-    replica: Option<[u8; 16]>,
-) -> Result<Store> {
-    tree.remove_store(NEW_STORE)?;
-    let file = tree.store_file(NEW_STORE, StoreOpen::CreateNew)?.ok_or_else(|| {
-        Error::new(ErrorCode::UnsafeFilesystem, "the new store vanished while it was made")
-    })?;
-    let replica = replica.unwrap_or_else(|| ctx.replica());
-    let meta = Meta::new(wiki.analysis().name(), replica);
-    Ok(Store::create_file(file.file, &meta, options, locator(tree, NEW_STORE))?)
+/// Whether a read can go on without the write that failed.
+fn may_answer_without_writing(error: &Error) -> bool {
+    use std::error::Error as _;
+    let tree = error.source().and_then(|source| source.downcast_ref::<TreeError>());
+    let store = error.source().and_then(|source| source.downcast_ref::<StoreError>());
+    matches!(error.code(), ErrorCode::StoreBusy | ErrorCode::StoreFull)
+        || tree.is_some_and(TreeError::is_unwritable)
+        || matches!(store, Some(StoreError::Denied { .. }))
+}
+
+impl Reading {
+    /// Every file that is kept out, in path order.
+    pub(super) fn skipped(&self) -> Result<Vec<SkippedFile>> {
+        let mut files = self.misfits.clone();
+        for row in self.snapshot.skipped() {
+            let (path, why) = row?;
+            if files.iter().all(|file| file.path.as_bytes() != path) {
+                files.push(SkippedFile {
+                    path: tree::escape(&path),
+                    code: why.code,
+                    reason: why.message,
+                });
+            }
+        }
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
+    }
 }
 
 impl Writing<'_> {

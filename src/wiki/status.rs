@@ -3,9 +3,14 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Wiki;
+use super::adopt;
+use super::root::Wiki;
+use super::session::{Look, Reading, analysis_of};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
+use crate::id::SourceId;
+use crate::store::SCHEMA_VERSION;
+use crate::tree::{self, Flow, Kind, RelPath, STORE_FILE, Tree, TreeError};
 
 /// State of the search index.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
@@ -75,9 +80,152 @@ impl Wiki {
     /// Reports the state of the wiki. Adopts nothing and changes nothing.
     ///
     /// # Errors
-    /// `UNSAFE_FILESYSTEM` when the root is not a plain directory.
+    /// `UNSAFE_FILESYSTEM` when the root is not a plain directory, or for a symbolic link in
+    /// `pages` or `sources`; `INVALID_PAGE` when `schema.md` is not UTF-8.
     pub fn status(&self, ctx: &Context) -> Result<StatusReport> {
-        let _ = ctx;
-        unimplemented!()
+        ctx.check()?;
+        let Some(tree) = self.find_tree()? else {
+            return Ok(StatusReport {
+                initialized: false,
+                root: self.root().display().to_string(),
+                source_count: 0,
+                page_count: 0,
+                schema_text: None,
+                index: IndexStatus::default(),
+                store: None,
+                pending: 0,
+                skipped: Vec::new(),
+            });
+        };
+        let schema = tree.read(&RelPath::new("schema.md")?, MAX_SCHEMA_BYTES)?;
+        let schema_text = schema
+            .map(|file| String::from_utf8(file.bytes))
+            .transpose()
+            .map_err(|error| {
+                Error::new(ErrorCode::InvalidPage, format!("schema.md is not UTF-8: {error}"))
+                    .with_hint("save schema.md as UTF-8")
+            })?;
+        let counts = count(&tree)?;
+        let mut report = StatusReport {
+            initialized: true,
+            root: tree.path().display().to_string(),
+            source_count: counts.sources,
+            page_count: counts.pages,
+            schema_text,
+            index: IndexStatus::default(),
+            store: None,
+            pending: 0,
+            skipped: counts.misfits,
+        };
+        let bytes = tree.store_stat(STORE_FILE)?.map_or(0, |stamp| stamp.size);
+        match self.look(&tree)? {
+            Look::Ready(snapshot) => {
+                let analysis = analysis_of(&snapshot)?;
+                let meta = snapshot.meta().clone();
+                let difference = adopt::scan(&tree, &snapshot)?;
+                report.pending = difference.count();
+                report.index = IndexStatus {
+                    present: true,
+                    fresh: report.pending == 0 && analysis == self.analysis(),
+                    format_version: Some(SCHEMA_VERSION),
+                    section_count: meta.section_count,
+                };
+                report.store = Some(StoreStatus {
+                    schema_version: meta.schema_version,
+                    bytes,
+                    analysis: meta.analysis,
+                });
+                let misfits = difference.misfits;
+                let pending = report.pending;
+                let reading = Reading { tree, snapshot, analysis, pending, misfits };
+                report.skipped.extend(reading.skipped()?);
+                report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
+                report.skipped.dedup_by(|a, b| a.path == b.path);
+            }
+            Look::Absent => {}
+            Look::NeedsRepair | Look::TooOld | Look::Damaged(_) => {
+                report.index.present = true;
+            }
+        }
+        Ok(report)
     }
+}
+
+/// Largest `schema.md` that is shown.
+const MAX_SCHEMA_BYTES: u64 = 16 << 20;
+
+#[derive(Default)]
+struct Counts {
+    sources: u64,
+    pages: u64,
+    misfits: Vec<SkippedFile>,
+}
+
+/// Counts page files and whole sources of the tree.
+fn count(tree: &Tree) -> Result<Counts> {
+    let mut counts = Counts::default();
+    let misfit = |path: &[u8], reason: String| SkippedFile {
+        path: tree::escape(path),
+        code: ErrorCode::UnsafeFilesystem.as_str().to_owned(),
+        reason,
+    };
+    let mut link: Option<TreeError> = None;
+    let mut refuse = |path: &[u8]| {
+        link = Some(TreeError::Symlink { path: tree::escape(path) });
+        Flow::Stop
+    };
+    tree.walk(&RelPath::pages(), &mut |entry| match entry.kind {
+        Kind::Symlink => refuse(entry.path),
+        Kind::File => {
+            counts.pages += u64::from(entry.path.ends_with(b".md"));
+            Flow::Continue
+        }
+        Kind::Directory if !entry.path.ends_with(b".md") => Flow::Continue,
+        kind => {
+            counts.misfits.push(misfit(entry.path, format!("is {kind}, not a page file")));
+            Flow::Continue
+        }
+    })?;
+    // The files of a source come one after another.
+    let mut present: Option<(SourceId, [bool; 2])> = None;
+    let mut sources: Vec<(SourceId, [bool; 2])> = Vec::new();
+    tree.walk(&RelPath::sources(), &mut |entry| {
+        if entry.kind == Kind::Symlink {
+            return refuse(entry.path);
+        }
+        let below = entry.path.strip_prefix(b"sources/").unwrap_or(entry.path);
+        let mut parts = std::str::from_utf8(below).unwrap_or_default().splitn(2, '/');
+        let Some(id) = parts.next().and_then(|name| SourceId::parse(name).ok()) else {
+            return Flow::Continue;
+        };
+        if present.as_ref().is_none_or(|(known, _)| *known != id) {
+            sources.extend(present.take());
+            present = (entry.kind == Kind::Directory).then_some((id, [false; 2]));
+        }
+        let Some((_, files)) = &mut present else { return Flow::Continue };
+        match parts.next() {
+            Some("content") if entry.kind == Kind::File => files[0] = true,
+            Some("metadata.json") if entry.kind == Kind::File => files[1] = true,
+            _ => {}
+        }
+        Flow::Continue
+    })?;
+    sources.extend(present);
+    if let Some(link) = link {
+        return Err(link.into());
+    }
+    for (id, files) in sources {
+        match files {
+            [true, true] => counts.sources += 1,
+            [content, _] => counts.misfits.push(SkippedFile {
+                path: format!("sources/{id}"),
+                code: ErrorCode::SourceNotFound.as_str().to_owned(),
+                reason: format!(
+                    "it is incomplete: no {}",
+                    if content { "metadata.json" } else { "content" }
+                ),
+            }),
+        }
+    }
+    Ok(counts)
 }

@@ -1,6 +1,7 @@
 //! What an operation is told about the world: the clock, whether to go on, where to report
 //! progress, and the limits. Equal inputs, context included, give equal bytes.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +14,12 @@ use crate::limits::Limits;
 pub trait Clock: Send + Sync {
     /// The present moment, UTC.
     fn now(&self) -> Timestamp;
+
+    /// A number that no other clock gives, for names that must differ between copies of a wiki.
+    /// A fixed clock gives a fixed one, so that a run can be repeated to the byte.
+    fn salt(&self) -> u64 {
+        0
+    }
 }
 
 /// The machine's clock.
@@ -22,6 +29,11 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         Timestamp::now()
+    }
+
+    fn salt(&self) -> u64 {
+        // The keys of a new hash map state are random.
+        RandomState::new().hash_one(std::process::id())
     }
 }
 
@@ -131,6 +143,14 @@ impl Context {
     /// The present moment as stored and printed: RFC 3339, UTC, milliseconds.
     pub fn now_text(&self) -> String {
         rfc3339_millis(self.now())
+    }
+
+    /// A name for a new copy of a wiki.
+    pub fn replica(&self) -> [u8; 16] {
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&self.now().as_millisecond().to_be_bytes());
+        name[8..].copy_from_slice(&self.clock.salt().to_be_bytes());
+        name
     }
 
     /// Reports progress.

@@ -7,14 +7,14 @@ use super::links::Lookup;
 use super::prepared::PreparedPage;
 use super::put::{self, IndexChanges};
 use super::root::Wiki;
-use super::session::{MAX_KEPT_BYTES, Reading, Writing};
+use super::session::{MAX_KEPT_BYTES, Reading, Writing, page_of};
 use super::sources;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId};
 use crate::page;
 use crate::store::{Batch, How, IntentOp, IntentRecord, NameKind, RevisionRecord, View};
-use crate::tree::{Durability, FileRead, RelPath, TreeError};
+use crate::tree::{Durability, FileRead, RelPath, Staged, Tree, TreeError};
 
 /// What the caller believes about the page before a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -183,6 +183,41 @@ pub(super) struct Written {
     pub(super) displaced: Option<u64>,
 }
 
+/// A staged file and the promise to put it into place.
+struct Swap {
+    path: RelPath,
+    staged: Staged,
+    intent: IntentRecord,
+}
+
+/// Page writes of one batch.
+pub(super) struct PageWrite {
+    durability: Durability,
+    index: IndexChanges,
+    swaps: Vec<Swap>,
+    /// Files of the version 1 index, which the write makes stale.
+    derived: Vec<RelPath>,
+}
+
+impl PageWrite {
+    pub(super) fn new(durability: Durability) -> Self {
+        let index = IndexChanges::default();
+        Self { durability, index, swaps: Vec::new(), derived: Vec::new() }
+    }
+
+    /// Whether this batch already writes the page.
+    pub(super) fn holds(&self, id: &PageId) -> bool {
+        self.swaps.iter().any(|swap| page_of(&swap.path).as_ref() == Some(id))
+    }
+
+    /// Removes what was staged for a batch that is given up.
+    pub(super) fn abandon(self, tree: &Tree) {
+        for swap in &self.swaps {
+            let _ = tree.remove_staged(&swap.staged);
+        }
+    }
+}
+
 impl Writing<'_> {
     fn present(&self, path: &RelPath) -> Result<Present> {
         let file = self.tree.read(path, MAX_KEPT_BYTES)?;
@@ -216,7 +251,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Writes one page: the story of a write, told once for every door.
+    /// Writes one page: the story of a write, for one.
     ///
     /// # Errors
     /// Those of [`Wiki::upsert_page`] that depend on the state of the wiki.
@@ -227,19 +262,46 @@ impl Writing<'_> {
         how: How,
         message: &str,
     ) -> Result<Written> {
+        let mut batch = self.batch()?;
+        let mut write = PageWrite::new(Durability::Now);
+        let mut written =
+            match self.write_into(&mut batch, &mut write, prepared, expected, how, message) {
+                Ok(written) => written,
+                Err(error) => {
+                    write.abandon(&self.tree);
+                    return Err(error);
+                }
+            };
+        written.displaced = self.finish_write(batch, write)?.pop();
+        Ok(written)
+    }
+
+    /// Writes the rows of one page into a batch and stages its file. Checks come first: an error
+    /// other than those of store and disk leaves the batch as it was.
+    ///
+    /// # Errors
+    /// As [`Writing::write_page`].
+    pub(super) fn write_into(
+        &self,
+        batch: &mut Batch,
+        write: &mut PageWrite,
+        prepared: &PreparedPage,
+        expected: Expectation,
+        how: How,
+        message: &str,
+    ) -> Result<Written> {
         let id = &prepared.id;
         let path = RelPath::page(id.as_str())?;
-        let derived = self.v1_index()?;
+        write.derived = self.v1_index()?;
         let present = self.present(&path)?;
         check_expected(id, expected, present.sha256)?;
-        let mut batch = self.batch()?;
         for &source in &prepared.page.sources {
-            sources::check_citable(&self.tree, &batch, source)?;
-        }
-        if present.file.is_none() {
-            check_collision(&batch, id)?;
+            sources::check_citable(&self.tree, batch, source)?;
         }
         let created = present.file.is_none();
+        if created {
+            check_collision(batch, id)?;
+        }
         let unchanged = present.sha256 == Some(prepared.sha256);
         if unchanged
             && let Some(page) = batch.page(id)?
@@ -247,68 +309,90 @@ impl Writing<'_> {
         {
             return Ok(Written { created, unchanged, revision: page.revision, displaced: None });
         }
-        let mut index = IndexChanges::default();
-        if !unchanged {
-            self.keep_present(&mut batch, id, &present, &mut index)?;
-        }
         for source in &prepared.page.sources {
-            self.know_source(&mut batch, *source)?;
+            self.know_source(batch, *source)?;
         }
-        let staged = if unchanged {
-            None
-        } else {
-            if let Some(folder) = path.parent() {
-                self.tree.make_dirs(&folder, Durability::Now)?;
-            }
-            Some(self.tree.stage(&prepared.bytes, "page", Durability::Now)?)
-        };
-        let commit = || -> Result<(u64, IntentRecord)> {
+        if unchanged {
+            // The file is as wanted and only the store does not know it: adoption by another name.
             let note = self.note(how, message);
             let revision =
-                put::put_page(&mut batch, self.analysis(), prepared, &note, &mut index)?;
-            index.apply(&mut batch)?;
-            let old = present.file.as_ref().map(|file| file.stamp);
-            let intent = IntentRecord {
+                put::put_page(batch, self.analysis(), prepared, &note, &mut write.index)?;
+            batch.remove_skipped(path.as_bytes())?;
+            return Ok(Written { created, unchanged, revision, displaced: None });
+        }
+        self.keep_present(batch, id, &present, &mut write.index)?;
+        if let Some(folder) = path.parent() {
+            self.tree.make_dirs(&folder, write.durability)?;
+        }
+        let staged = self.tree.stage(&prepared.bytes, "page", write.durability)?;
+        let old = present.file.as_ref().map(|file| file.stamp);
+        let mut swap = Swap {
+            path: path.clone(),
+            staged,
+            intent: IntentRecord {
                 op: IntentOp::Put,
                 new: Some(prepared.sha256),
                 old: present.sha256,
-                staged: staged.as_ref().map(|staged| staged.name().to_owned()).unwrap_or_default(),
+                staged: String::new(),
                 old_size: old.map_or(0, |stamp| stamp.size),
                 old_inode: old.map_or(0, |stamp| stamp.inode),
                 old_mtime_ns: old.map_or(0, |stamp| stamp.mtime_ns),
-                revision,
-            };
-            if staged.is_some() {
-                batch.put_intent(path.as_bytes(), &intent)?;
+                revision: 0,
+            },
+        };
+        swap.staged.name().clone_into(&mut swap.intent.staged);
+        write.swaps.push(swap);
+        let note = self.note(how, message);
+        let revision = put::put_page(batch, self.analysis(), prepared, &note, &mut write.index)?;
+        if let Some(swap) = write.swaps.last_mut() {
+            swap.intent.revision = revision;
+            batch.put_intent(path.as_bytes(), &swap.intent)?;
+        }
+        batch.remove_stamp(path.as_bytes())?;
+        batch.remove_skipped(path.as_bytes())?;
+        Ok(Written { created, unchanged, revision, displaced: None })
+    }
+
+    /// Commits a batch of page writes, then swaps their files into place. Returns the revisions
+    /// of what people saved in between.
+    ///
+    /// # Errors
+    /// Those of the store; then nothing was written. After the commit nothing fails any more:
+    /// what could not be swapped is owed, and the next command does it.
+    pub(super) fn finish_write(&self, mut batch: Batch, write: PageWrite) -> Result<Vec<u64>> {
+        let PageWrite { index, swaps, derived, durability } = write;
+        let commit = || -> Result<()> {
+            index.apply(&mut batch)?;
+            if durability == Durability::Batch {
+                self.tree.sync_fs()?;
             }
-            batch.remove_stamp(path.as_bytes())?;
-            batch.remove_skipped(path.as_bytes())?;
             self.commit(batch)?;
-            Ok((revision, intent))
+            Ok(())
         };
-        let (revision, intent) = match commit() {
-            Ok(done) => done,
-            Err(error) => {
-                if let Some(staged) = &staged {
-                    let _ = self.tree.remove_staged(staged);
-                }
-                return Err(error);
+        if let Err(error) = commit() {
+            for swap in &swaps {
+                let _ = self.tree.remove_staged(&swap.staged);
             }
-        };
-        let mut displaced = None;
-        if let Some(staged) = staged {
-            // From here on the write is done: what fails now is owed, and the next command does it.
-            match self.swap_in(&path, &staged, &intent) {
-                Ok(kept) => displaced = kept,
-                Err(error) => tracing::warn!(page = %id, %error, "the file will follow"),
+            return Err(error);
+        }
+        let mut displaced = Vec::new();
+        for swap in &swaps {
+            match self.swap_in(&swap.path, &swap.staged, &swap.intent, durability) {
+                Ok(kept) => displaced.extend(kept),
+                Err(error) => tracing::warn!(path = %swap.path, %error, "the file will follow"),
             }
+        }
+        if durability == Durability::Batch
+            && let Err(error) = self.tree.sync_fs()
+        {
+            tracing::warn!(%error, "the disk may lag behind");
         }
         for derived in &derived {
             if let Err(error) = self.tree.remove(derived) {
                 tracing::warn!(path = %derived, %error, "a derived file stays");
             }
         }
-        Ok(Written { created, unchanged, revision, displaced })
+        Ok(displaced)
     }
 
     /// A source that stands in the tree and was not taken in yet.
@@ -369,6 +453,26 @@ impl Wiki {
     /// `LIMIT_EXCEEDED`, `CONFLICT` naming the current hash; `STORE_BUSY`, `STORE_FULL`,
     /// `UNSAFE_FILESYSTEM`.
     pub fn upsert_page(&self, ctx: &Context, page: UpsertPage) -> Result<UpsertPageReport> {
+        let (expected, message) = (page.expected, page.message.clone());
+        let prepared = self.prepare_page(ctx, page)?;
+        let writing = self.writing(ctx)?;
+        let done = writing.write_page(&prepared, expected, How::WRITTEN, &message)?;
+        Ok(UpsertPageReport {
+            id: prepared.id.to_string(),
+            created: done.created,
+            unchanged: done.unchanged,
+            sha256: prepared.sha256.to_string(),
+            revision: done.revision,
+            displaced: done.displaced,
+            wiki_created: writing.made.created,
+        })
+    }
+
+    /// Renders and parses a page outside the lock.
+    ///
+    /// # Errors
+    /// `INVALID_PAGE`, `LIMIT_EXCEEDED`.
+    pub(super) fn prepare_page(&self, ctx: &Context, page: UpsertPage) -> Result<PreparedPage> {
         let text = page::render(&page.title, &page.summary, &page.sources, &page.body)?;
         let byte_count = text.len() as u64;
         if byte_count > ctx.limits.max_page_bytes {
@@ -381,19 +485,7 @@ impl Wiki {
             )
             .with_hint("split it into several pages, or raise max_page_bytes in config.toml"));
         }
-        let prepared = PreparedPage::new(self.analysis(), page.id, text.into_bytes())?;
-        let writing = self.writing(ctx)?;
-        let done =
-            writing.write_page(&prepared, page.expected, How::WRITTEN, &page.message)?;
-        Ok(UpsertPageReport {
-            id: prepared.id.to_string(),
-            created: done.created,
-            unchanged: done.unchanged,
-            sha256: prepared.sha256.to_string(),
-            revision: done.revision,
-            displaced: done.displaced,
-            wiki_created: writing.made.created,
-        })
+        Ok(PreparedPage::new(self.analysis(), page.id, text.into_bytes())?)
     }
 
     /// Reads a page, now or at a revision (sequence number, or a prefix of its hash or of the
@@ -539,7 +631,7 @@ impl Wiki {
         batch.remove_stamp(path.as_bytes())?;
         batch.remove_skipped(path.as_bytes())?;
         writing.commit(batch)?;
-        if let Err(error) = writing.take_out(&path, &intent) {
+        if let Err(error) = writing.take_out(&path, &intent, Durability::Now) {
             tracing::warn!(page = %id, %error, "the file will go later");
         }
         for derived in &derived {

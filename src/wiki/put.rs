@@ -11,7 +11,8 @@ use crate::id::{ContentHash, PageId, SourceId};
 use crate::page;
 use crate::search::{Analysis, AnalyzedSection};
 use crate::store::{
-    Batch, How, PageRecord, RevisionRecord, SectionRecord, StoreError, View, index,
+    Batch, How, PageRecord, RevisionRecord, SectionRecord, StoreError, View,
+    index::{self, IndexSet},
 };
 
 /// Who changed a page, when and why, as its revision records it.
@@ -54,7 +55,7 @@ impl IndexChanges {
         }
         let added: Vec<(u32, &AnalyzedSection)> =
             self.added.iter().map(|(id, section)| (*id, section)).collect();
-        index::apply(batch, &self.removed, &added)
+        index::apply(batch, IndexSet::Pages, &self.removed, &added)
     }
 
     fn remove(&mut self, id: u32, terms: Vec<String>) {
@@ -81,7 +82,7 @@ pub(crate) fn put_page(
 ) -> Result<u64, StoreError> {
     let id = &prepared.id;
     let old = batch.page(id)?;
-    batch.put_blob(prepared.sha256, &prepared.bytes)?;
+    batch.put_blob(&prepared.bytes)?;
     let revision = add_revision(batch, id, Some((prepared.sha256, &prepared.bytes)), note)?;
     let sections = put_sections(batch, analysis, id, old.as_ref(), &prepared.sections, index)?;
     let (sources, missing_sources) = split_sources(batch, &prepared.page.sources)?;
@@ -134,9 +135,20 @@ pub(crate) fn keep_text(
     bytes: &[u8],
     note: &Note<'_>,
 ) -> Result<u64, StoreError> {
-    let sha256 = ContentHash::of(bytes);
-    batch.put_blob(sha256, bytes)?;
+    let sha256 = batch.put_blob(bytes)?;
     add_revision(batch, id, Some((sha256, bytes)), note)
+}
+
+/// Notes in the history that a page is gone which has no row.
+///
+/// # Errors
+/// Those of the store.
+pub(crate) fn tombstone(
+    batch: &mut Batch,
+    id: &PageId,
+    note: &Note<'_>,
+) -> Result<u64, StoreError> {
+    add_revision(batch, id, None, note)
 }
 
 fn add_revision(

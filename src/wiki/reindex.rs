@@ -75,7 +75,7 @@ pub(super) fn rebuild_index(ctx: &Context, batch: &mut Batch, analysis: Analysis
     let ids: Vec<PageId> =
         batch.pages("", None).map(|row| row.map(|(id, _)| id)).collect::<Result<_, _>>()?;
     let total = ids.len() as u64;
-    let mut bulk = BulkIndexer::new(IndexSet::Pages);
+    let mut bulk = BulkIndexer::new();
     for (done, id) in (1..).zip(&ids) {
         ctx.check()?;
         let missing = || StoreError::Damaged { what: format!("the text of {id} is missing") };
@@ -98,7 +98,7 @@ pub(super) fn rebuild_index(ctx: &Context, batch: &mut Batch, analysis: Analysis
         batch.put_page(id, &record)?;
         ctx.progress("indexing pages", done, Some(total));
     }
-    bulk.finish(batch)?;
+    bulk.finish(batch, IndexSet::Pages)?;
     Ok(())
 }
 

@@ -497,10 +497,10 @@ impl Writing<'_> {
                         self.tree.stage(&text, "redo", Durability::Now)?
                     }
                 };
-                self.swap_in(path, &staged, intent)?;
+                self.swap_in(path, &staged, intent, Durability::Now)?;
             }
             IntentOp::Delete if untouched && there.is_some() => {
-                self.take_out(path, intent)?;
+                self.take_out(path, intent, Durability::Now)?;
             }
             IntentOp::Put | IntentOp::Delete => {
                 self.keep_displaced(path, intent, staged.as_ref())?;
@@ -518,9 +518,10 @@ impl Writing<'_> {
         path: &RelPath,
         staged: &Staged,
         intent: &IntentRecord,
+        durability: Durability,
     ) -> Result<Option<u64>> {
         let ours = self.tree.stat(&staged.path())?;
-        let out = self.tree.exchange(staged, path, Durability::Now)?;
+        let out = self.tree.exchange(staged, path, durability)?;
         // The clock comes before the look, so that a later save cannot hide behind the stamp.
         let seen_ns = crate::tree::now_ns();
         let theirs = self.tree.stat(path)?;
@@ -542,8 +543,13 @@ impl Writing<'_> {
     }
 
     /// Takes the file of a deleted page out of the tree.
-    pub(super) fn take_out(&self, path: &RelPath, intent: &IntentRecord) -> Result<Option<u64>> {
-        let displaced = match self.tree.take(path, Durability::Now)? {
+    pub(super) fn take_out(
+        &self,
+        path: &RelPath,
+        intent: &IntentRecord,
+        durability: Durability,
+    ) -> Result<Option<u64>> {
+        let displaced = match self.tree.take(path, durability)? {
             Some(old) => self.keep_unexpected(path, &old, intent)?,
             None => None,
         };

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::SourceId;
 use crate::source::{
-    EventKind, Metadata, MetadataFault, SourceEvent, is_blank, parse_events, parse_metadata,
+    EventKind, Metadata, MetadataFault, SourceEvent, is_blank, is_captured_at, parse_events, parse_metadata,
 };
 use crate::store::{self, Batch, SourceEventKind, SourceRecord, StoreError, View};
 use crate::tree::{Durability, Published, RelPath, Tree};
@@ -166,6 +166,21 @@ impl PreparedSource {
             origin: source.origin,
         };
         Ok(Self { id, metadata, content: source.content })
+    }
+
+    /// Says when the source was captured, for a stream that brings the moment along.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for anything but `2026-02-03T04:05:06.789Z`.
+    pub(super) fn captured_at(&mut self, at: &str) -> Result<()> {
+        if !is_captured_at(at) {
+            return Err(Error::new(
+                ErrorCode::InvalidArgument,
+                format!("capturedAt {at:?} is not like 2026-02-03T04:05:06.789Z"),
+            ));
+        }
+        at.clone_into(&mut self.metadata.captured_at);
+        Ok(())
     }
 }
 

@@ -220,7 +220,7 @@ pub fn is_blank(text: &str) -> bool {
 }
 
 /// A moment as ECMA-262 `Date.prototype.toISOString` prints it.
-fn is_captured_at(text: &str) -> bool {
+pub fn is_captured_at(text: &str) -> bool {
     let (year, rest) = match text.as_bytes().first() {
         Some(b'+' | b'-') if text.is_char_boundary(7) && text.len() > 7 => text.split_at(7),
         Some(_) if text.is_char_boundary(4) && text.len() > 4 => text.split_at(4),

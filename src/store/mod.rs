@@ -38,7 +38,7 @@ pub use schema::{Meta, Nature, SCHEMA_VERSION};
 pub use snapshot::{Snapshot, View};
 pub use tables::citations::{CitationsRecord, ClaimRecord};
 pub use tables::intents::{IntentOp, IntentRecord};
-pub use tables::links::{LinkRecord, LinksRecord};
+pub use tables::links::{LinkRecord, LinkRecordKind, LinksRecord};
 pub use tables::pages::PageRecord;
 pub use tables::revisions::{How, RevisionRecord};
 pub use tables::sections::SectionRecord;

@@ -164,7 +164,7 @@ impl fmt::Display for RelPath {
 
 /// A path as it is printed: control characters and bytes that are not UTF-8 as `\xff`, so that
 /// no file name can move a terminal's cursor or break a line.
-pub(super) fn escape(bytes: &[u8]) -> String {
+pub fn escape(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for letter in chunk.valid().chars() {

@@ -503,7 +503,7 @@ impl<'w> Taker<'w> {
                 Ok(())
             }
             Err(error) => {
-                let line = error.line();
+                let line = error.line;
                 let code = ErrorCode::InvalidPage;
                 self.keep_out(batch, path, &id, stamp, code, &error.to_string(), line)
             }

@@ -155,7 +155,7 @@ impl Wiki {
             let reader = IndexReader::open(&reading.snapshot, IndexSet::Pages, &self.index_cache)?;
             let has_conditions = query.has_conditions();
             let library = std::cell::RefCell::new(&mut library);
-            reader.search(
+            reader.search::<StoreError>(
                 &query.terms,
                 limit,
                 &mut |number| {

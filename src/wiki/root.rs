@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::store::index::IndexCache;
 use crate::store::{BackendFaults, Store};
-use crate::tree::{self, Kind, RelPath, RootState, Tree, TreeOptions};
+use crate::tree::{self, Durability, Kind, RelPath, RootState, Tree, TreeOptions};
 
 /// Text of a new `schema.md`.
 pub(crate) const DEFAULT_SCHEMA: &str = include_str!("schema.md");
@@ -148,13 +148,13 @@ impl Wiki {
         let mut files = Vec::new();
         for folder in [RelPath::sources(), RelPath::pages()] {
             if tree.stat(&folder)?.is_none() {
-                tree.make_dirs(&folder)?;
+                tree.make_dirs(&folder, Durability::Now)?;
                 files.push(folder.to_string());
             }
         }
         for (name, text) in [("schema.md", DEFAULT_SCHEMA), (".gitattributes", GIT_ATTRIBUTES)] {
             let path = RelPath::new(name)?;
-            if tree.stat(&path)?.is_none() && tree.write_new(&path, text.as_bytes())? {
+            if tree.stat(&path)?.is_none() && tree.write_new(&path, text.as_bytes(), Durability::Now)? {
                 files.push(name.to_owned());
             }
         }

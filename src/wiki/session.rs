@@ -12,6 +12,7 @@ use super::adopt::{self, Patience};
 use super::put::{self, Note};
 use super::reindex;
 use super::root::{Made, Wiki};
+use super::sources;
 use super::status::SkippedFile;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
@@ -19,7 +20,7 @@ use crate::id::{ContentHash, PageId};
 use crate::search::Analysis;
 use crate::store::{
     Access, Batch, Concurrency, How, IntentOp, IntentRecord, Meta, Opened, Snapshot, StampRecord,
-    Store, StoreError, StoreOptions, View,
+    Store, StoreError, StoreOptions, View, salvage,
 };
 use crate::tree::{
     self, Durability, FileRead, RelPath, RootLock, STORE_FILE, STORE_FILE_NEW, Staged, Stamp, Tree,
@@ -270,24 +271,14 @@ impl Wiki {
         damage: Option<String>,
     ) -> Result<Building<'w>> {
         tree.remove_store(STORE_FILE_NEW)?;
-        let mut meta = Meta::new(self.analysis().name(), ctx.replica());
-        let salvaged = match &damage {
-            Some(reason) => {
-                tracing::warn!(%reason, "the store is damaged and is built anew");
-                Some(Store::salvage(tree, STORE_FILE, options)?)
-            }
-            None => None,
-        };
-        if let Some(replica) = salvaged.as_ref().and_then(|salvaged| salvaged.replica) {
-            meta.replica = replica;
-        }
+        let meta = Meta::new(self.analysis().name(), ctx.replica());
         let store = Store::create(tree, STORE_FILE_NEW, &meta, options)?;
         let mut lost = Vec::new();
-        if let (Some(reason), Some(salvaged)) = (damage, salvaged) {
+        if let Some(reason) = damage {
+            tracing::warn!(%reason, "the store is damaged and is built anew");
             lost.push(format!("the store was damaged: {reason}"));
-            let mut batch = store.write()?;
-            lost.extend(salvaged.restore_into(&mut batch)?);
-            batch.commit()?;
+            let mut in_tree = |hash| sources::bytes_in_tree(tree, hash);
+            lost.extend(salvage(tree, STORE_FILE, &store, &mut in_tree, ctx)?.lost);
         }
         let writing = Writing {
             wiki: self,

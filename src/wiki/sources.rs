@@ -10,7 +10,7 @@ use super::root::Wiki;
 use super::session::Writing;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
-use crate::id::SourceId;
+use crate::id::{ContentHash, SourceId};
 use crate::source::{
     EventKind, Metadata, MetadataFault, SourceEvent, is_blank, is_captured_at, parse_events, parse_metadata,
 };
@@ -228,6 +228,13 @@ pub(super) fn examine(tree: &Tree, id: SourceId) -> Result<Found> {
         None => Vec::new(),
     };
     Ok(Found { metadata, content: content.bytes, events })
+}
+
+/// The bytes of a source in the tree, when they are still those that its id names.
+pub(super) fn bytes_in_tree(tree: &Tree, hash: ContentHash) -> Option<Vec<u8>> {
+    let path = RelPath::source_file(&SourceId::from_hash(hash), "content").ok()?;
+    let file = tree.read(&path, u64::MAX).ok()??;
+    (ContentHash::of(&file.bytes) == hash).then_some(file.bytes)
 }
 
 /// Largest `metadata.json` or `events.jsonl` that is read.

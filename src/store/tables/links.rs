@@ -18,11 +18,22 @@ pub struct LinksRecord {
     pub needles: Vec<String>,
 }
 
+/// How a link is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub enum LinkRecordKind {
+    /// A Markdown link.
+    Markdown,
+    /// A wikilink.
+    Wikilink,
+    /// A wikilink that shows its target in place.
+    Embed,
+}
+
 /// One link, as it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct LinkRecord {
-    /// Whether it is a wikilink rather than a Markdown link.
-    pub wikilink: bool,
+    /// How it is written.
+    pub kind: LinkRecordKind,
     /// Decoded path part of the target.
     pub target: String,
     /// Decoded fragment, without `#`.

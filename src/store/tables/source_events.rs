@@ -41,6 +41,8 @@ pub struct SourceEvent {
     pub successor: Option<SourceId>,
     /// Why, in words; empty when nobody said.
     pub reason: String,
+    /// Who did it; empty when nobody said.
+    pub actor: String,
 }
 
 impl SourceEvent {
@@ -55,6 +57,7 @@ impl SourceEvent {
         canonical.optional(self.origin.as_deref().map(str::as_bytes));
         canonical.optional(self.successor.as_ref().map(|id| id.as_bytes().as_slice()));
         canonical.text(&self.reason);
+        canonical.text(&self.actor);
         canonical.hash()
     }
 }

@@ -5,5 +5,5 @@ mod hash;
 mod page_id;
 
 pub use hash::{ContentHash, HashError, SourceId};
-pub(crate) use page_id::{fold_case, strip_extension};
 pub use page_id::{PageId, PageIdError};
+pub(crate) use page_id::{fold_case, strip_extension};

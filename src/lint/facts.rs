@@ -130,11 +130,17 @@ impl SourceFacts {
     pub(crate) fn is_sound(&self) -> bool {
         let Some(id) = self.id() else { return false };
         match (&self.content, &self.metadata) {
-            (ContentFacts::Read { hash, byte_count, .. }, MetadataFacts::Read(examined)) => {
+            (
+                ContentFacts::Read {
+                    hash, byte_count, ..
+                },
+                MetadataFacts::Read(examined),
+            ) => {
                 *hash == id.hash()
-                    && examined.record.as_ref().is_ok_and(|record| {
-                        record.id == id && record.byte_count == *byte_count
-                    })
+                    && examined
+                        .record
+                        .as_ref()
+                        .is_ok_and(|record| record.id == id && record.byte_count == *byte_count)
             }
             _ => false,
         }
@@ -317,8 +323,13 @@ impl Facts {
     /// that of ids.
     pub(crate) fn source(&self, id: SourceId) -> Option<&SourceFacts> {
         let path = format!("sources/{id}");
-        let at = self.sources.binary_search_by(|source| source.path.as_str().cmp(&path)).ok()?;
-        self.sources.get(at).filter(|source| source.id() == Some(id))
+        let at = self
+            .sources
+            .binary_search_by(|source| source.path.as_str().cmp(&path))
+            .ok()?;
+        self.sources
+            .get(at)
+            .filter(|source| source.id() == Some(id))
     }
 
     /// The sound page with this id.

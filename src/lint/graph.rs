@@ -26,8 +26,14 @@ pub(crate) struct Pages {
 impl Pages {
     /// Takes one page with its folded title.
     pub(crate) fn insert(&mut self, id: &PageId, folded_title: &str) {
-        self.by_base_name.entry(fold_case(id.base_name())).or_default().push(id.clone());
-        self.by_title.entry(folded_title.to_owned()).or_default().push(id.clone());
+        self.by_base_name
+            .entry(fold_case(id.base_name()))
+            .or_default()
+            .push(id.clone());
+        self.by_title
+            .entry(folded_title.to_owned())
+            .or_default()
+            .push(id.clone());
         self.ids.insert(id.clone());
     }
 

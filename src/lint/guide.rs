@@ -56,16 +56,25 @@ fn kind(rule: &Rule) -> String {
         Severity::Error => "error",
         Severity::Warning => "warning",
     };
-    if rule.on_request { format!("{severity}, with `--all`") } else { severity.to_owned() }
+    if rule.on_request {
+        format!("{severity}, with `--all`")
+    } else {
+        severity.to_owned()
+    }
 }
 
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .map(|line| format!("    {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[cfg(test)]
@@ -76,7 +85,10 @@ mod tests {
     fn every_code_is_explained_in_any_case_of_letters() {
         for rule in RULES {
             let text = explain(&rule.code.as_str().to_lowercase()).expect("known");
-            assert!(text.contains(rule.code.as_str()) && text.contains("What to do"), "{text}");
+            assert!(
+                text.contains(rule.code.as_str()) && text.contains("What to do"),
+                "{text}"
+            );
         }
         assert_eq!(explain("NO_SUCH_CODE"), None);
     }

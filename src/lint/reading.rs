@@ -43,7 +43,11 @@ pub(crate) fn page_entry(path: &[u8], kind: Kind) -> PageFacts {
     PageFacts {
         path: format!("pages/{}", printable(path)),
         name: page_name(path),
-        file: if kind == Kind::File { PageFile::NotRead } else { PageFile::NotFile(kind) },
+        file: if kind == Kind::File {
+            PageFile::NotRead
+        } else {
+            PageFile::NotFile(kind)
+        },
     }
 }
 
@@ -65,7 +69,10 @@ pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
     let page = match parse_bytes(bytes) {
         Ok(page) => page,
         Err(error) => {
-            return PageFile::Invalid { cause: error.message, line: error.line };
+            return PageFile::Invalid {
+                cause: error.message,
+                line: error.line,
+            };
         }
     };
     let references = references(&page.body, page.body_start_line);
@@ -77,10 +84,17 @@ pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
         links: references
             .links
             .into_iter()
-            .map(|link| LinkFact { link, resolution: Resolution::NotAPage })
+            .map(|link| LinkFact {
+                link,
+                resolution: Resolution::NotAPage,
+            })
             .collect(),
         citations: references.citations,
-        anchors: if anchors { super::anchors::anchors(&page.body) } else { Vec::new() },
+        anchors: if anchors {
+            super::anchors::anchors(&page.body)
+        } else {
+            Vec::new()
+        },
     }))
 }
 

@@ -182,7 +182,10 @@ pub static RULES: &[&Rule] = &[
 
 /// The rule with this code.
 pub fn rule(code: &str) -> Option<&'static Rule> {
-    RULES.iter().copied().find(|rule| rule.code.as_str() == code)
+    RULES
+        .iter()
+        .copied()
+        .find(|rule| rule.code.as_str() == code)
 }
 
 #[cfg(test)]
@@ -196,7 +199,10 @@ mod tests {
         let codes: BTreeSet<&str> = RULES.iter().map(|rule| rule.code.as_str()).collect();
         assert_eq!(codes.len(), RULES.len());
         for code in codes {
-            assert!(code.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'));
+            assert!(
+                code.bytes()
+                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+            );
         }
     }
 

@@ -51,7 +51,10 @@ pub(crate) struct StoreFacts {
 
 impl Default for StoreFacts {
     fn default() -> Self {
-        Self { directory: DirectoryFacts::Missing, state: StoreState::Absent }
+        Self {
+            directory: DirectoryFacts::Missing,
+            state: StoreState::Absent,
+        }
     }
 }
 
@@ -63,7 +66,9 @@ impl StoreFacts {
 
     /// How the store differs from the tree, if it does.
     pub(crate) fn stale(&self) -> Option<String> {
-        let StoreState::Read(contents) = &self.state else { return None };
+        let StoreState::Read(contents) = &self.state else {
+            return None;
+        };
         contents.differences.describe()
     }
 
@@ -89,13 +94,20 @@ impl Differences {
     fn describe(&self) -> Option<String> {
         const SHOWN: usize = 3;
         let mut parts = Vec::new();
-        for (paths, word) in
-            [(&self.added, "not indexed"), (&self.changed, "changed"), (&self.removed, "removed")]
-        {
+        for (paths, word) in [
+            (&self.added, "not indexed"),
+            (&self.changed, "changed"),
+            (&self.removed, "removed"),
+        ] {
             if paths.is_empty() {
                 continue;
             }
-            let mut names = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+            let mut names = paths
+                .iter()
+                .take(SHOWN)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ");
             if paths.len() > SHOWN {
                 names.push_str(", ...");
             }

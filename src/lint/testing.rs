@@ -1,8 +1,8 @@
 //! Facts for the tests of rules, built from values and read by the functions that read files.
 
 use super::facts::{
-    ContentFacts, DirectoryFacts, EntryFacts, Facts, IndexFile, MetadataFacts, PageFacts, RootFacts,
-    SchemaFacts, SourceFacts,
+    ContentFacts, DirectoryFacts, EntryFacts, Facts, IndexFile, MetadataFacts, PageFacts,
+    RootFacts, SchemaFacts, SourceFacts,
 };
 use super::graph::link_up;
 use super::reading;
@@ -51,7 +51,10 @@ pub(crate) fn assert_reports(rule: &Rule, subject: impl Subject, count: usize) -
     let found = apply(&[rule], &facts);
     assert_eq!(found.len(), count, "{found:#?}\n{facts:#?}");
     for diagnostic in &found {
-        assert_eq!((diagnostic.code, diagnostic.severity), (rule.code.as_str(), rule.severity));
+        assert_eq!(
+            (diagnostic.code, diagnostic.severity),
+            (rule.code.as_str(), rule.severity)
+        );
     }
     found
 }
@@ -97,7 +100,10 @@ pub(crate) fn wiki(
 
 /// A link or dot file.
 pub(crate) fn entry(path: &str, kind: Kind) -> EntryFacts {
-    EntryFacts { path: path.to_owned(), kind }
+    EntryFacts {
+        path: path.to_owned(),
+        kind,
+    }
 }
 
 /// The `metadata.json` of a source with this content.
@@ -169,7 +175,10 @@ pub(crate) fn page(id: &str, title: &str, body: &str) -> PageFacts {
 
 /// A page that cites the sources with these contents.
 pub(crate) fn page_citing(id: &str, contents: &[&[u8]], body: &str) -> PageFacts {
-    let mut sources: Vec<SourceId> = contents.iter().map(|content| SourceId::of(content)).collect();
+    let mut sources: Vec<SourceId> = contents
+        .iter()
+        .map(|content| SourceId::of(content))
+        .collect();
     sources.sort_unstable();
     text_page(id, id, &sources, body)
 }

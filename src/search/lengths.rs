@@ -28,8 +28,10 @@ pub struct LengthsError(&'static str);
 /// Encodes a block; `None` where there is no section.
 pub fn encode_block(block: &[Option<u32>; LENGTH_BLOCK], out: &mut Vec<u8>) {
     let packer = BitPacker4x::new();
-    let numbers: Vec<u32> =
-        block.iter().map(|length| length.map_or(0, |length| length.saturating_add(1))).collect();
+    let numbers: Vec<u32> = block
+        .iter()
+        .map(|length| length.map_or(0, |length| length.saturating_add(1)))
+        .collect();
     let start = out.len();
     out.resize(start + RUNS, 0);
     for (at, run) in numbers.chunks(SUB_BLOCK).enumerate() {
@@ -47,8 +49,9 @@ pub fn encode_block(block: &[Option<u32>; LENGTH_BLOCK], out: &mut Vec<u8>) {
 /// For bytes of another length than their heads say.
 pub fn decode_block(bytes: &[u8]) -> Result<Box<[Option<u32>; LENGTH_BLOCK]>, LengthsError> {
     let packer = BitPacker4x::new();
-    let (bits, mut rest) =
-        bytes.split_at_checked(RUNS).ok_or(LengthsError("ends too early"))?;
+    let (bits, mut rest) = bytes
+        .split_at_checked(RUNS)
+        .ok_or(LengthsError("ends too early"))?;
     let mut block = Box::new([None; LENGTH_BLOCK]);
     let mut numbers = [0u32; SUB_BLOCK];
     for (&bits, run) in bits.iter().zip(block.chunks_mut(SUB_BLOCK)) {
@@ -64,7 +67,11 @@ pub fn decode_block(bytes: &[u8]) -> Result<Box<[Option<u32>; LENGTH_BLOCK]>, Le
         }
         rest = tail;
     }
-    if rest.is_empty() { Ok(block) } else { Err(LengthsError("has a tail")) }
+    if rest.is_empty() {
+        Ok(block)
+    } else {
+        Err(LengthsError("has a tail"))
+    }
 }
 
 /// The lengths of all sections.

@@ -92,7 +92,11 @@ impl Front {
             let loss = |pair: &[(u32, u32)]| {
                 u64::from(pair[1].0 - pair[0].0) * u64::from(pair[1].1 - pair[0].1)
             };
-            let cheapest = self.0.windows(2).enumerate().min_by_key(|(_, pair)| loss(pair));
+            let cheapest = self
+                .0
+                .windows(2)
+                .enumerate()
+                .min_by_key(|(_, pair)| loss(pair));
             let Some((at, pair)) = cheapest else { return };
             let merged = (pair[1].0, pair[0].1);
             self.0[at] = merged;
@@ -140,12 +144,20 @@ impl Row {
 
     /// The first section id.
     pub fn first_section(&self) -> Option<u32> {
-        self.blocks.first()?.postings.first().map(|posting| posting.section)
+        self.blocks
+            .first()?
+            .postings
+            .first()
+            .map(|posting| posting.section)
     }
 
     /// The last section id.
     pub fn last_section(&self) -> Option<u32> {
-        self.blocks.last()?.postings.last().map(|posting| posting.section)
+        self.blocks
+            .last()?
+            .postings
+            .last()
+            .map(|posting| posting.section)
     }
 
     /// Appends a posting whose section id is above all others.
@@ -218,7 +230,10 @@ impl Row {
     pub fn decode(bytes: &[u8]) -> Result<Self, PostingsError> {
         let mut term = TermPostings::default();
         term.push_row(bytes)?;
-        let mut row = Row { document_frequency: term.document_frequency, blocks: Vec::new() };
+        let mut row = Row {
+            document_frequency: term.document_frequency,
+            blocks: Vec::new(),
+        };
         let mut buffer = BlockBuffer::default();
         for at in 0..term.blocks.len() {
             row.blocks.push(term.checked_block(at, &mut buffer)?);
@@ -276,7 +291,10 @@ fn encode_block(
         }
         heads.push(LISTED);
         put(heads, last - origin);
-        put(heads, u32::try_from(bodies.len() - start).unwrap_or(u32::MAX));
+        put(
+            heads,
+            u32::try_from(bodies.len() - start).unwrap_or(u32::MAX),
+        );
     }
     let mut front = block.front.clone();
     front.shrink();
@@ -337,7 +355,10 @@ pub struct BlockBuffer {
 
 impl Default for BlockBuffer {
     fn default() -> Self {
-        Self { sections: [0; SUB_BLOCK], weights: [0; SUB_BLOCK] }
+        Self {
+            sections: [0; SUB_BLOCK],
+            weights: [0; SUB_BLOCK],
+        }
     }
 }
 
@@ -362,7 +383,11 @@ impl TermPostings {
         self.document_frequency = take(&mut rest)?;
         let count = take(&mut rest)? as usize;
         if count == 0 {
-            return if rest.is_empty() { Ok(()) } else { Err(PostingsError("has a tail")) };
+            return if rest.is_empty() {
+                Ok(())
+            } else {
+                Err(PostingsError("has a tail"))
+            };
         }
         if count > ROW_POSTINGS {
             return Err(PostingsError("holds too many sub-blocks"));
@@ -383,7 +408,9 @@ impl TermPostings {
             }
             let form = take_byte(&mut rest)?;
             let span = take(&mut rest)?;
-            let last = origin.checked_add(span).ok_or(PostingsError("exceeds the ids"))?;
+            let last = origin
+                .checked_add(span)
+                .ok_or(PostingsError("exceeds the ids"))?;
             if span < u32::from(postings) + u32::from(at != 0) || last == u32::MAX {
                 return Err(PostingsError("has more postings than ids"));
             }
@@ -402,8 +429,14 @@ impl TermPostings {
             }
             let mut pair = (0u32, 0u32);
             for _ in 0..front_pairs {
-                pair.0 = pair.0.checked_add(take(&mut rest)?).ok_or(PostingsError("front"))?;
-                pair.1 = pair.1.checked_add(take(&mut rest)?).ok_or(PostingsError("front"))?;
+                pair.0 = pair
+                    .0
+                    .checked_add(take(&mut rest)?)
+                    .ok_or(PostingsError("front"))?;
+                pair.1 = pair
+                    .1
+                    .checked_add(take(&mut rest)?)
+                    .ok_or(PostingsError("front"))?;
                 self.fronts.push(pair);
             }
             self.blocks.push(BlockHead {
@@ -440,7 +473,11 @@ impl TermPostings {
         for _ in 0..numbers {
             take(&mut rest)?;
         }
-        if rest.is_empty() { Ok(()) } else { Err(PostingsError("has a tail in a sub-block")) }
+        if rest.is_empty() {
+            Ok(())
+        } else {
+            Err(PostingsError("has a tail in a sub-block"))
+        }
     }
 
     /// The sub-blocks, by rising section id.
@@ -451,7 +488,9 @@ impl TermPostings {
     /// The front of a sub-block: pairs (weight, length).
     pub fn front(&self, block: &BlockHead) -> &[(u32, u32)] {
         let start = block.front as usize;
-        self.fronts.get(start..start + usize::from(block.front_pairs)).unwrap_or_default()
+        self.fronts
+            .get(start..start + usize::from(block.front_pairs))
+            .unwrap_or_default()
     }
 
     /// About how much memory this takes.
@@ -471,7 +510,10 @@ impl TermPostings {
 
     fn body(&self, at: usize) -> &[u8] {
         let start = self.blocks[at].body as usize;
-        let end = self.blocks.get(at + 1).map_or(self.bodies.len(), |next| next.body as usize);
+        let end = self
+            .blocks
+            .get(at + 1)
+            .map_or(self.bodies.len(), |next| next.body as usize);
         self.bodies.get(start..end).unwrap_or_default()
     }
 
@@ -537,7 +579,11 @@ impl TermPostings {
         let head = &self.blocks[at];
         let count = self.decode_block(at, buffer);
         let front = Front(self.front(head).to_vec());
-        if front.0.windows(2).any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 >= pair[1].1) {
+        if front
+            .0
+            .windows(2)
+            .any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 >= pair[1].1)
+        {
             return Err(PostingsError("has a front that is none"));
         }
         let mut postings = Vec::with_capacity(count);
@@ -603,7 +649,10 @@ mod tests {
     use super::*;
 
     fn row_of(pairs: &[(u32, u32, u32)]) -> Row {
-        let mut row = Row { document_frequency: 7, blocks: Vec::new() };
+        let mut row = Row {
+            document_frequency: 7,
+            blocks: Vec::new(),
+        };
         for &(section, weight, length) in pairs {
             row.push(Posting { section, weight }, length);
         }
@@ -613,7 +662,11 @@ mod tests {
     fn postings() -> impl Strategy<Value = Vec<(u32, u32, u32)>> {
         let gaps = prop_oneof![3 => 1u32..4, 2 => 1u32..400, 1 => 1u32..4_000_000];
         let weights = prop_oneof![6 => 1u32..6, 1 => 1u32..3000, 1 => Just(u32::MAX)];
-        let one = (gaps, weights, prop_oneof![4 => 1u32..90, 1 => 0u32..u32::MAX]);
+        let one = (
+            gaps,
+            weights,
+            prop_oneof![4 => 1u32..90, 1 => 0u32..u32::MAX],
+        );
         (0u32..3, proptest::collection::vec(one, 0..600)).prop_map(|(start, steps)| {
             let mut section = start;
             steps

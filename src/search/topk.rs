@@ -59,7 +59,11 @@ impl Norms {
     /// The table for an average length.
     pub fn new(scorer: Scorer) -> Self {
         let mut table = Box::new([f32::INFINITY; NORMS]);
-        let per_token = if scorer.avg > 0.0 { scorer.b / scorer.avg } else { 0.0 };
+        let per_token = if scorer.avg > 0.0 {
+            scorer.b / scorer.avg
+        } else {
+            0.0
+        };
         for (length, slot) in table[1..].iter_mut().enumerate() {
             let norm = scorer.k1 * (1.0 - scorer.b + per_token * length as f64);
             *slot = (norm * f64::from(super::WEIGHT_UNIT)) as f32;
@@ -120,7 +124,11 @@ impl Flat {
         let start = u32::try_from(self.sections.len()).unwrap_or(u32::MAX);
         match self.windows.last_mut() {
             Some(last) if last.window == window => last.max = last.max.max(saturation),
-            _ => self.windows.push(WindowMax { window, start, max: saturation }),
+            _ => self.windows.push(WindowMax {
+                window,
+                start,
+                max: saturation,
+            }),
         }
         self.sections.push(posting.section);
         self.weights.push(posting.weight);
@@ -167,7 +175,13 @@ impl Packed {
         }
         let mut order: Vec<u32> = (0u32..).take(maxima.len()).collect();
         order.sort_unstable_by(|&a, &b| maxima[b as usize].total_cmp(&maxima[a as usize]));
-        Self { postings, maxima, order, windows, starts }
+        Self {
+            postings,
+            maxima,
+            order,
+            windows,
+            starts,
+        }
     }
 }
 
@@ -190,7 +204,11 @@ impl Plan {
     ) -> Self {
         let mut plan = Self::default();
         if let Some(rows) = rows {
-            plan.postings += rows.blocks().iter().map(super::postings::BlockHead::len).sum::<usize>();
+            plan.postings += rows
+                .blocks()
+                .iter()
+                .map(super::postings::BlockHead::len)
+                .sum::<usize>();
             if rows.blocks().len() > FLAT_BLOCKS {
                 plan.packed = Some(Packed::new(rows, norms));
             } else {
@@ -271,16 +289,21 @@ pub fn top_k<T: Ord, E>(
     if k == 0 {
         return Ok(Vec::new());
     }
-    let mut search = Search { terms, lengths, norms, best: Best::new(k), accept, margin: 0.0 };
+    let mut search = Search {
+        terms,
+        lengths,
+        norms,
+        best: Best::new(k),
+        accept,
+        margin: 0.0,
+    };
     let lists: usize = terms.iter().map(|term| term.plan.flat.len() + 1).sum();
     // Each operation on f32 errs by 2^-24 at most; a score takes a handful and a sum one a list.
     search.margin = 1.0 - (2e-6 + 2e-7 * lists as f32);
     let postings: usize = terms.iter().map(|term| term.plan.postings).sum();
     if let [term] = terms {
         search.one_term(term)?;
-    } else if postings <= MERGE_POSTINGS
-        && terms.iter().all(|term| term.plan.packed.is_none())
-    {
+    } else if postings <= MERGE_POSTINGS && terms.iter().all(|term| term.plan.packed.is_none()) {
         search.merge()?;
     } else {
         search.windows()?;
@@ -319,7 +342,11 @@ impl Ord for Scored {
 
 impl Best {
     fn new(k: usize) -> Self {
-        Self { k, heap: BinaryHeap::new(), tied: Vec::new() }
+        Self {
+            k,
+            heap: BinaryHeap::new(),
+            tied: Vec::new(),
+        }
     }
 
     /// Score of the worst of a full heap.
@@ -394,7 +421,10 @@ impl Best {
                     break;
                 }
                 if accepted || accept(section)? {
-                    sorted.push(Hit { section, score: group[0].score });
+                    sorted.push(Hit {
+                        section,
+                        score: group[0].score,
+                    });
                 }
             }
         }
@@ -420,7 +450,12 @@ struct List<'a> {
 
 enum Kind<'a> {
     Flat(&'a Flat),
-    Packed { packed: &'a Packed, buffer: Box<BlockBuffer>, decoded: usize, weighted: bool },
+    Packed {
+        packed: &'a Packed,
+        buffer: Box<BlockBuffer>,
+        decoded: usize,
+        weighted: bool,
+    },
 }
 
 /// A list inside the window at hand.
@@ -438,7 +473,9 @@ impl<'a, E> Search<'a, '_, E> {
 
     /// What a sum must reach to be looked at: just below the threshold.
     fn bar(&self) -> f32 {
-        self.best.threshold().map_or(f32::NEG_INFINITY, |score| score as f32 * self.margin)
+        self.best
+            .threshold()
+            .map_or(f32::NEG_INFINITY, |score| score as f32 * self.margin)
     }
 
     fn offer(&mut self, section: u32, score: f64) -> Result<(), E> {
@@ -457,7 +494,9 @@ impl<'a, E> Search<'a, '_, E> {
                 }
             }
         }
-        let Some(packed) = &term.plan.packed else { return Ok(()) };
+        let Some(packed) = &term.plan.packed else {
+            return Ok(());
+        };
         let mut buffer = BlockBuffer::default();
         let mut saturations = [0f32; SUB_BLOCK];
         for &at in &packed.order {
@@ -548,8 +587,17 @@ impl<'a, E> Search<'a, '_, E> {
                     *sum += max * scale;
                 }
                 let buffer = Box::default();
-                let kind = Kind::Packed { packed, buffer, decoded: usize::MAX, weighted: false };
-                lists.push(List { term: at, scale, kind });
+                let kind = Kind::Packed {
+                    packed,
+                    buffer,
+                    decoded: usize::MAX,
+                    weighted: false,
+                };
+                lists.push(List {
+                    term: at,
+                    scale,
+                    kind,
+                });
             }
             for flat in &term.plan.flat {
                 for window in &flat.windows {
@@ -557,7 +605,11 @@ impl<'a, E> Search<'a, '_, E> {
                         *sum += window.max * scale;
                     }
                 }
-                lists.push(List { term: at, scale, kind: Kind::Flat(flat) });
+                lists.push(List {
+                    term: at,
+                    scale,
+                    kind: Kind::Flat(flat),
+                });
             }
         }
         let mut queue: BinaryHeap<Scored> = (0u32..)
@@ -575,19 +627,19 @@ impl<'a, E> Search<'a, '_, E> {
         Ok(())
     }
 
-    fn window(
-        &mut self,
-        window: usize,
-        lists: &mut [List<'a>],
-        work: &mut Work,
-    ) -> Result<(), E> {
+    fn window(&mut self, window: usize, lists: &mut [List<'a>], work: &mut Work) -> Result<(), E> {
         work.active.clear();
         for (at, list) in lists.iter().enumerate() {
             if let Some((start, max)) = list.enter(window) {
-                work.active.push(Active { list: at, start, bound: max * list.scale });
+                work.active.push(Active {
+                    list: at,
+                    start,
+                    bound: max * list.scale,
+                });
             }
         }
-        work.active.sort_unstable_by(|a, b| b.bound.total_cmp(&a.bound));
+        work.active
+            .sort_unstable_by(|a, b| b.bound.total_cmp(&a.bound));
         // rest[i]: the most that the lists from i on can add.
         work.rest.clear();
         work.rest.resize(work.active.len() + 1, 0.0);
@@ -595,7 +647,11 @@ impl<'a, E> Search<'a, '_, E> {
             work.rest[at] = work.rest[at + 1] + work.active[at].bound;
         }
         let bar = self.bar();
-        let needed = work.rest.iter().take_while(|&&rest| rest >= bar && rest > 0.0).count();
+        let needed = work
+            .rest
+            .iter()
+            .take_while(|&&rest| rest >= bar && rest > 0.0)
+            .count();
         let codes = self.lengths.codes(window);
         match needed {
             0 => Ok(()),
@@ -696,8 +752,8 @@ impl<'a, E> Search<'a, '_, E> {
         lists: &mut [List<'a>],
         work: &mut Work,
     ) -> Result<(), E> {
-        let code = self.lengths.codes((section >> WINDOW_BITS) as usize)
-            [section as usize & WINDOW_MASK];
+        let code =
+            self.lengths.codes((section >> WINDOW_BITS) as usize)[section as usize & WINDOW_MASK];
         let norm = self.norms.of_code(code);
         let bar = self.bar();
         for at in next..work.active.len() {
@@ -714,7 +770,9 @@ impl<'a, E> Search<'a, '_, E> {
         if sum < bar {
             return Ok(());
         }
-        let Some(length) = self.lengths.get(section) else { return Ok(()) };
+        let Some(length) = self.lengths.get(section) else {
+            return Ok(());
+        };
         work.weights.clear();
         work.weights.resize(self.terms.len(), 0);
         for active in &work.active {
@@ -792,7 +850,12 @@ impl List<'_> {
                     sums[section as usize & WINDOW_MASK] += saturation * scale;
                 }
             }
-            Kind::Packed { packed, buffer, decoded, weighted } => {
+            Kind::Packed {
+                packed,
+                buffer,
+                decoded,
+                weighted,
+            } => {
                 let mut saturations = [0f32; SUB_BLOCK];
                 let blocks = packed.postings.blocks();
                 for at in start..blocks.len() {
@@ -827,7 +890,12 @@ impl List<'_> {
                     Err(_) => 0,
                 }
             }
-            Kind::Packed { packed, buffer, decoded, weighted } => {
+            Kind::Packed {
+                packed,
+                buffer,
+                decoded,
+                weighted,
+            } => {
                 let blocks = packed.postings.blocks();
                 let Some(at) = (start..blocks.len()).find(|&at| blocks[at].last >= section) else {
                     return 0;
@@ -970,7 +1038,9 @@ mod tests {
                 }
             }
             hits.sort_by(|a, b| {
-                b.score.total_cmp(&a.score).then(tie(a.section).cmp(&tie(b.section)))
+                b.score
+                    .total_cmp(&a.score)
+                    .then(tie(a.section).cmp(&tie(b.section)))
             });
             hits.truncate(k);
             hits
@@ -999,7 +1069,11 @@ mod tests {
                 let lengths: BTreeMap<u32, u32> = ids
                     .iter()
                     .map(|&id| {
-                        let long = if draw(97) == 0 { 5000 + draw(90_000) } else { 0 };
+                        let long = if draw(97) == 0 {
+                            5000 + draw(90_000)
+                        } else {
+                            0
+                        };
                         (id, 3 + draw(shapes) * 7 + long)
                     })
                     .collect();
@@ -1015,9 +1089,18 @@ mod tests {
                         postings
                     })
                     .collect();
-                let dead = ids.iter().copied().filter(|_| dead > 0 && draw(5) == 0).collect();
+                let dead = ids
+                    .iter()
+                    .copied()
+                    .filter(|_| dead > 0 && draw(5) == 0)
+                    .collect();
                 let cut = sections * step / 4 * (1 + draw(4));
-                Corpus { lengths, terms, dead, cut }
+                Corpus {
+                    lengths,
+                    terms,
+                    dead,
+                    cut,
+                }
             })
     }
 
@@ -1074,7 +1157,11 @@ mod tests {
         let lengths = Lengths::default();
         let norms = Norms::new(Scorer::new(0.0));
         let plan = Plan::default();
-        let term = QueryTerm { plan: &plan, idf: 1.0, count: 1 };
+        let term = QueryTerm {
+            plan: &plan,
+            idf: 1.0,
+            count: 1,
+        };
         let ask = |terms: &[QueryTerm<'_>], k| {
             top_k::<u32, Infallible>(terms, &lengths, &norms, k, &mut |_| Ok(true), &mut Ok)
         };

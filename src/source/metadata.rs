@@ -127,7 +127,9 @@ pub fn examine_metadata(bytes: &[u8]) -> ExaminedMetadata {
                     .collect(),
             }
         }
-        Ok(_) => spoiled(MetadataFault::Invalid("metadata is not a JSON object".into())),
+        Ok(_) => spoiled(MetadataFault::Invalid(
+            "metadata is not a JSON object".into(),
+        )),
     }
 }
 
@@ -148,8 +150,7 @@ fn read_fields(fields: &serde_json::Map<String, Value>) -> Result<Metadata, Vec<
         })
     };
     let id = text("id").and_then(|text| {
-        SourceId::parse(&text)
-            .map_err(|_| "id is not 64 lower-case hexadecimal digits".to_owned())
+        SourceId::parse(&text).map_err(|_| "id is not 64 lower-case hexadecimal digits".to_owned())
     });
     let name = not_blank("name");
     let media_type = not_blank("mediaType");

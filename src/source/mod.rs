@@ -5,5 +5,6 @@ mod metadata;
 
 pub use events::{EventKind, SourceEvent, parse_events};
 pub use metadata::{
-    ExaminedMetadata, Metadata, MetadataFault, examine_metadata, is_blank, is_captured_at, parse_metadata,
+    ExaminedMetadata, Metadata, MetadataFault, examine_metadata, is_blank, is_captured_at,
+    parse_metadata,
 };

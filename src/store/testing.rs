@@ -144,6 +144,7 @@ pub(crate) fn commit_number(store: &Store, number: u32) -> Result<(), StoreError
             origin: None,
             successor: None,
             reason: "out of date".to_owned(),
+            actor: String::new(),
         };
         batch.put_source_event(source, &event)?;
     }
@@ -222,7 +223,7 @@ pub(crate) fn commit_number(store: &Store, number: u32) -> Result<(), StoreError
     };
     batch.put_names(&id, Some(&names))?;
     let link = LinkRecord {
-        wikilink: true,
+        kind: crate::store::LinkRecordKind::Wikilink,
         target: "even".to_owned(),
         fragment: None,
         line: 9,

@@ -397,6 +397,7 @@ fn a_purged_source_is_not_brought_back() {
         origin: None,
         successor: None,
         reason: "a secret".to_owned(),
+        actor: String::new(),
     };
     assert!(batch.remove_source(secret).unwrap());
     assert!(batch.remove_blob(&secret.hash()).unwrap());

@@ -44,7 +44,11 @@ mod tests {
         let admin = dir.path().join("main/.git/worktrees/linked");
         fs::create_dir_all(&root).unwrap();
         fs::create_dir_all(&admin).unwrap();
-        fs::write(dir.path().join("linked/.git"), "gitdir: ../main/.git/worktrees/linked\n").unwrap();
+        fs::write(
+            dir.path().join("linked/.git"),
+            "gitdir: ../main/.git/worktrees/linked\n",
+        )
+        .unwrap();
         assert!(!git_is_busy(&root));
         fs::write(admin.join("index.lock"), "").unwrap();
         assert!(git_is_busy(&root));

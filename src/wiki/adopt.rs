@@ -166,7 +166,9 @@ fn scan_pages(tree: &Tree, view: &View, difference: &mut Difference) -> Result<(
                 && let Ok(Some(file)) = tree.read(&path, u64::MAX)
                 && ContentHash::of(&file.bytes) == expected
             {
-                difference.stale.push((path, stamp_record(&file.stamp, file.seen_ns, expected)));
+                difference
+                    .stale
+                    .push((path, stamp_record(&file.stamp, file.seen_ns, expected)));
                 return Ok(());
             }
             difference.changed.push(path);
@@ -206,7 +208,9 @@ fn same_stamp(known: &StampRecord, stamp: &Stamp) -> bool {
 }
 
 fn scan_sources(tree: &Tree, view: &View, difference: &mut Difference) -> Result<()> {
-    let Some(entries) = tree.source_names()? else { return Ok(()) };
+    let Some(entries) = tree.source_names()? else {
+        return Ok(());
+    };
     let mut stamps = view.stamps(b"sources/").peekable();
     for entry in &entries {
         if entry.kind == Kind::Symlink {
@@ -263,7 +267,14 @@ fn source_of(path: &[u8]) -> Option<SourceId> {
 
 /// The stamp of a source: that it is there.
 pub(super) fn source_stamp(id: SourceId) -> StampRecord {
-    StampRecord { size: 0, inode: 0, mtime_ns: 0, ctime_ns: 0, seen_ns: 0, sha256: id.hash() }
+    StampRecord {
+        size: 0,
+        inode: 0,
+        mtime_ns: 0,
+        ctime_ns: 0,
+        seen_ns: 0,
+        sha256: id.hash(),
+    }
 }
 
 /// Takes in what changed in the tree. Returns what still waits: files that may be half-saved, or
@@ -274,8 +285,10 @@ pub(super) fn source_stamp(id: SourceId) -> StampRecord {
 pub(super) fn adopt(writing: &Writing<'_>, patience: Patience) -> Result<Adopted> {
     let view = writing.store.read()?;
     let mut difference = scan(&writing.tree, &view)?;
-    let mut adopted =
-        Adopted { pending: 0, misfits: std::mem::take(&mut difference.misfits) };
+    let mut adopted = Adopted {
+        pending: 0,
+        misfits: std::mem::take(&mut difference.misfits),
+    };
     if difference.count() == 0 && !difference.is_stale {
         return Ok(adopted);
     }
@@ -355,7 +368,10 @@ fn adopt_in_batches(
 /// them, deletions before additions.
 fn work(difference: &Difference) -> impl Iterator<Item = Work<'_>> {
     let sources = difference.sources.iter().map(|&id| Work::Source(id));
-    let gone_sources = difference.gone_sources.iter().map(|&id| Work::SourceGone(id));
+    let gone_sources = difference
+        .gone_sources
+        .iter()
+        .map(|&id| Work::SourceGone(id));
     let gone = difference.gone.iter().map(|path| Work::PageGone(path));
     let changed = difference.changed.iter().map(Work::Page);
     sources.chain(gone_sources).chain(gone).chain(changed)
@@ -384,7 +400,15 @@ struct Taker<'w> {
 impl<'w> Taker<'w> {
     fn new(writing: &'w Writing<'w>, patience: Patience, index: IndexChanges) -> Self {
         let (arrived, waiting) = (BTreeSet::new(), Vec::new());
-        Self { writing, index, arrived, patience, pending: 0, waiting, bytes: 0 }
+        Self {
+            writing,
+            index,
+            arrived,
+            patience,
+            pending: 0,
+            waiting,
+            bytes: 0,
+        }
     }
 
     fn take(&mut self, batch: &mut Batch, work: Work<'_>) -> Result<()> {
@@ -451,13 +475,21 @@ impl<'w> Taker<'w> {
         batch.remove_skipped(path)?;
         if let Some(id) = page_of(&rel) {
             let note = self.writing.note(How::VANISHED, "");
-            put::remove_page(batch, self.writing.analysis(), &id, Some(&note), &mut self.index)?;
+            put::remove_page(
+                batch,
+                self.writing.analysis(),
+                &id,
+                Some(&note),
+                &mut self.index,
+            )?;
         }
         Ok(())
     }
 
     fn page(&mut self, batch: &mut Batch, path: &RelPath) -> Result<()> {
-        let Some(id) = page_of(path) else { return Ok(()) };
+        let Some(id) = page_of(path) else {
+            return Ok(());
+        };
         let limit = self.writing.ctx.limits.max_page_bytes;
         let file = match self.writing.tree.read(path, limit) {
             Ok(Some(file)) => file,
@@ -466,7 +498,9 @@ impl<'w> Taker<'w> {
                 return Ok(());
             }
             Err(error @ TreeError::TooLarge { .. }) => {
-                let Some(stamp) = self.writing.tree.stat(path)? else { return Ok(()) };
+                let Some(stamp) = self.writing.tree.stat(path)? else {
+                    return Ok(());
+                };
                 let error = Error::from(error);
                 // Not read, so not hashed: the stamp alone says when to look again.
                 let stamp = stamp_record(&stamp, tree::now_ns(), ContentHash::of(&[]));
@@ -479,7 +513,11 @@ impl<'w> Taker<'w> {
             && tree::now_ns().saturating_sub(file.stamp.mtime_ns) < SETTLED_NS;
         let shrank = known.is_some_and(|known| file.bytes.len() as u64 * 2 < known.size);
         if young && (file.bytes.is_empty() || shrank) {
-            self.wait(path, ErrorCode::InvalidPage, "it seems to be half-saved".to_owned());
+            self.wait(
+                path,
+                ErrorCode::InvalidPage,
+                "it seems to be half-saved".to_owned(),
+            );
             return Ok(());
         }
         self.bytes += file.bytes.len();
@@ -493,7 +531,13 @@ impl<'w> Taker<'w> {
         match PreparedPage::new(self.writing.analysis(), id.clone(), file.bytes) {
             Ok(prepared) => {
                 let note = self.writing.note(How::ADOPTED, "");
-                put::put_page(batch, self.writing.analysis(), &prepared, &note, &mut self.index)?;
+                put::put_page(
+                    batch,
+                    self.writing.analysis(),
+                    &prepared,
+                    &note,
+                    &mut self.index,
+                )?;
                 batch.put_stamp(path.as_bytes(), &stamp)?;
                 batch.remove_skipped(path.as_bytes())?;
                 Ok(())
@@ -511,7 +555,10 @@ impl<'w> Taker<'w> {
     }
 
     /// Names a file that is no valid page. What the page was before stays in the history.
-    #[expect(clippy::too_many_arguments, reason = "one row of `skipped`, spelled out")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one row of `skipped`, spelled out"
+    )]
     fn keep_out(
         &mut self,
         batch: &mut Batch,

@@ -35,15 +35,21 @@ impl Wiki {
         for row in reading.snapshot.pages("", None) {
             ctx.check()?;
             let (id, record) = row?;
-            let missing = |what: &str| StoreError::Damaged { what: format!("page {id} {what}") };
-            let bytes =
-                reading.snapshot.blob(&record.sha256)?.ok_or_else(|| missing("has no text"))?;
+            let missing = |what: &str| StoreError::Damaged {
+                what: format!("page {id} {what}"),
+            };
+            let bytes = reading
+                .snapshot
+                .blob(&record.sha256)?
+                .ok_or_else(|| missing("has no text"))?;
             let page = page::parse_bytes(&bytes).map_err(|_| missing("is no page"))?;
             pages.push((id, record.sha256, page));
         }
         let section_count = pages
             .iter()
-            .map(|(_, _, page)| page::sections_classic(&page.body, page.body_start_line).len() as u64)
+            .map(|(_, _, page)| {
+                page::sections_classic(&page.body, page.body_start_line).len() as u64
+            })
             .sum();
         let exported = index_v1::export(&pages);
         drop(reading);
@@ -55,13 +61,19 @@ impl Wiki {
             (".index/state.json", &exported.state_json),
         ] {
             let path = RelPath::new(name)?;
-            let staged = writing.tree.stage(text.as_bytes(), "index", Durability::Now)?;
+            let staged = writing
+                .tree
+                .stage(text.as_bytes(), "index", Durability::Now)?;
             let out = writing.tree.exchange(&staged, &path, Durability::Now)?;
             if let Some(old) = out.old {
                 writing.tree.remove_staged(&old)?;
             }
             files.push(name.to_owned());
         }
-        Ok(ExportReport { files, page_count: pages.len() as u64, section_count })
+        Ok(ExportReport {
+            files,
+            page_count: pages.len() as u64,
+            section_count,
+        })
     }
 }

@@ -89,21 +89,32 @@ struct Library<'a> {
 impl Library<'_> {
     fn section(&self, number: u32) -> Result<SectionRecord, StoreError> {
         let found = self.reading.snapshot.section(number)?;
-        found.ok_or_else(|| StoreError::Damaged { what: format!("section {number} is missing") })
+        found.ok_or_else(|| StoreError::Damaged {
+            what: format!("section {number} is missing"),
+        })
     }
 
     fn page(&mut self, id: &str) -> Result<&Opened, StoreError> {
         match self.pages.entry(id.to_owned()) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(place) => {
-                let damaged = |what: &str| StoreError::Damaged { what: format!("page {id} {what}") };
+                let damaged = |what: &str| StoreError::Damaged {
+                    what: format!("page {id} {what}"),
+                };
                 let page_id = PageId::parse(id).map_err(|_| damaged("has no legal id"))?;
                 let view = &self.reading.snapshot;
                 let record = view.page(&page_id)?.ok_or_else(|| damaged("is missing"))?;
-                let bytes = view.blob(&record.sha256)?.ok_or_else(|| damaged("has no text"))?;
+                let bytes = view
+                    .blob(&record.sha256)?
+                    .ok_or_else(|| damaged("has no text"))?;
                 let page = page::parse_bytes(&bytes).map_err(|_| damaged("is no page"))?;
                 let sections = self.reading.analysis.cut(&page);
-                Ok(place.insert(Opened { id: page_id, record, page, sections }))
+                Ok(place.insert(Opened {
+                    id: page_id,
+                    record,
+                    page,
+                    sections,
+                }))
             }
         }
     }
@@ -136,8 +147,11 @@ impl Wiki {
         let largest = ctx.limits.max_results;
         let limit = match request.limit {
             Some(0) => {
-                return Err(Error::new(ErrorCode::LimitExceeded, "limit 0 is not between 1 and 100")
-                    .with_hint("leave it out for the default"));
+                return Err(Error::new(
+                    ErrorCode::LimitExceeded,
+                    "limit 0 is not between 1 and 100",
+                )
+                .with_hint("leave it out for the default"));
             }
             limit => limit.unwrap_or(largest).min(largest),
         };
@@ -146,21 +160,29 @@ impl Wiki {
         if query.is_empty() {
             return Err(Error::new(
                 ErrorCode::InvalidPage,
-                format!("query {:?} has no letter or digit to search for", request.query),
+                format!(
+                    "query {:?} has no letter or digit to search for",
+                    request.query
+                ),
             )
             .with_hint("give at least one word"));
         }
-        let mut library = Library { reading: &reading, pages: HashMap::new() };
+        let mut library = Library {
+            reading: &reading,
+            pages: HashMap::new(),
+        };
         let found = {
-            let reader = IndexReader::open(&reading.snapshot, IndexSet::Pages, &self.index_cache)?;
+            let reader = IndexReader::open(
+                &reading.snapshot,
+                IndexSet::Pages,
+                reading.store.index_cache(IndexSet::Pages),
+            )?;
             let has_conditions = query.has_conditions();
             let library = std::cell::RefCell::new(&mut library);
             reader.search::<StoreError>(
                 &query.terms,
                 limit,
-                &mut |number| {
-                    Ok(!has_conditions || library.borrow_mut().accepts(&query, number)?)
-                },
+                &mut |number| Ok(!has_conditions || library.borrow_mut().accepts(&query, number)?),
                 &mut |number| {
                     let section = library.borrow().section(number)?;
                     Ok((section.page, section.start_line))
@@ -188,9 +210,18 @@ impl Wiki {
                 score: hit.score,
                 snippet: snippet.text,
                 matches: snippet.matches,
-                source_ids: opened.page.sources.iter().map(SourceId::to_string).collect(),
+                source_ids: opened
+                    .page
+                    .sources
+                    .iter()
+                    .map(SourceId::to_string)
+                    .collect(),
             });
         }
-        Ok(SearchReport { hits, skipped: reading.skipped()?, pending: reading.pending })
+        Ok(SearchReport {
+            hits,
+            skipped: reading.skipped()?,
+            pending: reading.pending,
+        })
     }
 }

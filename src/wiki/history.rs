@@ -97,10 +97,16 @@ impl Wiki {
         let mut revisions = Vec::new();
         for &seq in numbers.iter().rev().take(request.limit) {
             ctx.check()?;
-            let Some(record) = view.revision(seq)? else { continue };
+            let Some(record) = view.revision(seq)? else {
+                continue;
+            };
             revisions.push(report(view, seq, record, request.diff)?);
         }
-        let next = if more { revisions.last().map(|last| last.seq) } else { None };
+        let next = if more {
+            revisions.last().map(|last| last.seq)
+        } else {
+            None
+        };
         Ok(HistoryReport { revisions, next })
     }
 }
@@ -111,7 +117,11 @@ fn report(
     record: RevisionRecord,
     with_diff: bool,
 ) -> Result<RevisionReport> {
-    let diff = if with_diff { Some(diff(view, seq, &record)?) } else { None };
+    let diff = if with_diff {
+        Some(diff(view, seq, &record)?)
+    } else {
+        None
+    };
     let some = |text: String| (!text.is_empty()).then_some(text);
     let when = Timestamp::from_millisecond(record.at_ms).unwrap_or_default();
     Ok(RevisionReport {
@@ -132,7 +142,11 @@ fn report(
 /// Unified diff of a revision against the one before it.
 fn diff(view: &View, seq: u64, record: &RevisionRecord) -> Result<String> {
     let id = PageId::parse(&record.page)?;
-    let before = view.revision_numbers(&id)?.into_iter().rev().find(|&number| number < seq);
+    let before = view
+        .revision_numbers(&id)?
+        .into_iter()
+        .rev()
+        .find(|&number| number < seq);
     let before = match before {
         Some(number) => view.revision(number)?.and_then(|record| record.sha256),
         None => None,
@@ -150,10 +164,12 @@ fn diff(view: &View, seq: u64, record: &RevisionRecord) -> Result<String> {
 }
 
 fn text(view: &View, hash: Option<ContentHash>) -> Result<String> {
-    let Some(hash) = hash else { return Ok(String::new()) };
-    let bytes = view
-        .blob(&hash)?
-        .ok_or_else(|| StoreError::Damaged { what: format!("the text {hash} is missing") })?;
+    let Some(hash) = hash else {
+        return Ok(String::new());
+    };
+    let bytes = view.blob(&hash)?.ok_or_else(|| StoreError::Damaged {
+        what: format!("the text {hash} is missing"),
+    })?;
     // What a person put into a page's place need not be UTF-8.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

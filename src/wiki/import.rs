@@ -150,20 +150,40 @@ impl Wiki {
 
     fn prepare(&self, ctx: &Context, line: &[u8]) -> Result<Prepared> {
         let operation: Operation = serde_json::from_slice(line).map_err(|error| {
-            Error::new(ErrorCode::InvalidArgument, format!("the line is no operation: {error}"))
-                .with_hint("each line is one JSON object with \"op\": add_source or upsert_page")
+            Error::new(
+                ErrorCode::InvalidArgument,
+                format!("the line is no operation: {error}"),
+            )
+            .with_hint("each line is one JSON object with \"op\": add_source or upsert_page")
         })?;
         match operation {
-            Operation::AddSource { id, name, content, media_type, origin, captured_at } => {
+            Operation::AddSource {
+                id,
+                name,
+                content,
+                media_type,
+                origin,
+                captured_at,
+            } => {
                 let content = content.into_bytes();
-                let mut source =
-                    PreparedSource::new(ctx, NewSource { name, content, media_type, origin })?;
+                let mut source = PreparedSource::new(
+                    ctx,
+                    NewSource {
+                        name,
+                        content,
+                        media_type,
+                        origin,
+                    },
+                )?;
                 if let Some(claimed) = id
                     && claimed != source.id.to_string()
                 {
                     return Err(Error::new(
                         ErrorCode::InvalidArgument,
-                        format!("the content hashes to {}, not to the id {claimed}", source.id),
+                        format!(
+                            "the content hashes to {}, not to the id {claimed}",
+                            source.id
+                        ),
                     )
                     .with_hint("leave the id out, or give the content that it names"));
                 }
@@ -172,7 +192,13 @@ impl Wiki {
                 }
                 Ok(Prepared::Source(source))
             }
-            Operation::UpsertPage { id, title, summary, sources, body } => {
+            Operation::UpsertPage {
+                id,
+                title,
+                summary,
+                sources,
+                body,
+            } => {
                 let sources = parse_source_ids(&sources)?;
                 let page = UpsertPage {
                     id: PageId::parse(&id)?,
@@ -248,8 +274,11 @@ fn at_line(number: u64, error: Error) -> Error {
 /// Reads a line without its end. Whether there was one.
 fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<bool> {
     let failed = |error: std::io::Error| {
-        Error::new(ErrorCode::InvalidArgument, format!("cannot read the input: {error}"))
-            .with_source(error)
+        Error::new(
+            ErrorCode::InvalidArgument,
+            format!("cannot read the input: {error}"),
+        )
+        .with_source(error)
     };
     let mut limited = std::io::Read::take(input, MAX_LINE_BYTES);
     let read = limited.read_until(b'\n', line).map_err(failed)?;
@@ -266,7 +295,11 @@ impl ImportReport {
     fn fail(&mut self, line: u64, error: &Error) {
         let code = error.code().as_str().to_owned();
         *self.failure_counts.entry(code.clone()).or_default() += 1;
-        self.failures.push(ImportFailure { line, code, message: error.message().to_owned() });
+        self.failures.push(ImportFailure {
+            line,
+            code,
+            message: error.message().to_owned(),
+        });
     }
 }
 
@@ -299,9 +332,18 @@ impl Writing<'_> {
             let outcome = match operation {
                 Prepared::Source(source) => self
                     .place_source(&mut batch, source, Durability::Batch, false)
-                    .map(|placed| Outcome::Source { known: placed.deduplicated }),
+                    .map(|placed| Outcome::Source {
+                        known: placed.deduplicated,
+                    }),
                 Prepared::Page(page) => self
-                    .write_into(&mut batch, &mut write, page, Expectation::Any, How::IMPORTED, "")
+                    .write_into(
+                        &mut batch,
+                        &mut write,
+                        page,
+                        Expectation::Any,
+                        How::IMPORTED,
+                        "",
+                    )
                     .map(Outcome::Page),
             };
             let failed = outcome.is_err();

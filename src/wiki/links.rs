@@ -18,7 +18,10 @@ pub(super) struct Lookup<'a> {
 
 impl<'a> Lookup<'a> {
     pub(super) fn new(view: &'a View) -> Self {
-        Self { view, failed: RefCell::new(None) }
+        Self {
+            view,
+            failed: RefCell::new(None),
+        }
     }
 
     fn keep<T: Default>(&self, found: std::result::Result<T, StoreError>) -> T {
@@ -41,7 +44,9 @@ impl<'a> Lookup<'a> {
         candidates.remove(id);
         let mut found = BTreeSet::new();
         for from in candidates {
-            let Some(links) = self.view.links_from(&from)? else { continue };
+            let Some(links) = self.view.links_from(&from)? else {
+                continue;
+            };
             let leads_here = links
                 .links
                 .iter()

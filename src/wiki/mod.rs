@@ -2,19 +2,19 @@
 //! did to the tree, rebuilding and restoring. It joins `store` and `tree`, which know nothing of
 //! each other. Reports are the shapes that the doors print.
 
+mod adopt;
 mod export;
 mod find;
 mod history;
 mod import;
+mod links;
 mod pages;
+mod prepared;
+mod put;
 mod reindex;
 mod restore;
 mod root;
 mod session;
-mod prepared;
-mod put;
-mod links;
-mod adopt;
 mod sources;
 mod status;
 mod verify;

@@ -140,11 +140,7 @@ pub struct DeletePageReport {
 }
 
 /// Whether a page file hashes to what the caller believes.
-fn check_expected(
-    id: &PageId,
-    expected: Expectation,
-    current: Option<ContentHash>,
-) -> Result<()> {
+fn check_expected(id: &PageId, expected: Expectation, current: Option<ContentHash>) -> Result<()> {
     let conflict = |message: String| {
         Err(Error::new(ErrorCode::Conflict, message)
             .with_hint("read the page again and merge your change into it"))
@@ -158,15 +154,16 @@ fn check_expected(
         (Expectation::Sha256(wanted), Some(current)) => {
             conflict(format!("page {id} has sha256 {current}, not {wanted}"))
         }
-        (Expectation::Sha256(wanted), None) => {
-            conflict(format!("page {id} does not exist, so its sha256 is not {wanted}"))
-        }
+        (Expectation::Sha256(wanted), None) => conflict(format!(
+            "page {id} does not exist, so its sha256 is not {wanted}"
+        )),
     }
 }
 
 fn not_found(id: &PageId) -> Error {
-    Error::new(ErrorCode::PageNotFound, format!("there is no page {id}"))
-        .with_hint("`llmwiki list-pages` lists those that there are, `llmwiki history` those that were")
+    Error::new(ErrorCode::PageNotFound, format!("there is no page {id}")).with_hint(
+        "`llmwiki list-pages` lists those that there are, `llmwiki history` those that were",
+    )
 }
 
 /// The file that a write finds in its place.
@@ -202,12 +199,19 @@ pub(super) struct PageWrite {
 impl PageWrite {
     pub(super) fn new(durability: Durability) -> Self {
         let index = IndexChanges::default();
-        Self { durability, index, swaps: Vec::new(), derived: Vec::new() }
+        Self {
+            durability,
+            index,
+            swaps: Vec::new(),
+            derived: Vec::new(),
+        }
     }
 
     /// Whether this batch already writes the page.
     pub(super) fn holds(&self, id: &PageId) -> bool {
-        self.swaps.iter().any(|swap| page_of(&swap.path).as_ref() == Some(id))
+        self.swaps
+            .iter()
+            .any(|swap| page_of(&swap.path).as_ref() == Some(id))
     }
 
     /// Removes what was staged for a batch that is given up.
@@ -234,7 +238,9 @@ impl Writing<'_> {
         index: &mut IndexChanges,
     ) -> Result<()> {
         let known = batch.page(id)?.map(|page| page.sha256);
-        let (Some(file), Some(sha256)) = (&present.file, present.sha256) else { return Ok(()) };
+        let (Some(file), Some(sha256)) = (&present.file, present.sha256) else {
+            return Ok(());
+        };
         if known == Some(sha256) {
             return Ok(());
         }
@@ -307,7 +313,12 @@ impl Writing<'_> {
             && let Some(page) = batch.page(id)?
             && page.sha256 == prepared.sha256
         {
-            return Ok(Written { created, unchanged, revision: page.revision, displaced: None });
+            return Ok(Written {
+                created,
+                unchanged,
+                revision: page.revision,
+                displaced: None,
+            });
         }
         for source in &prepared.page.sources {
             self.know_source(batch, *source)?;
@@ -318,7 +329,12 @@ impl Writing<'_> {
             let revision =
                 put::put_page(batch, self.analysis(), prepared, &note, &mut write.index)?;
             batch.remove_skipped(path.as_bytes())?;
-            return Ok(Written { created, unchanged, revision, displaced: None });
+            return Ok(Written {
+                created,
+                unchanged,
+                revision,
+                displaced: None,
+            });
         }
         self.keep_present(batch, id, &present, &mut write.index)?;
         if let Some(folder) = path.parent() {
@@ -350,7 +366,12 @@ impl Writing<'_> {
         }
         batch.remove_stamp(path.as_bytes())?;
         batch.remove_skipped(path.as_bytes())?;
-        Ok(Written { created, unchanged, revision, displaced: None })
+        Ok(Written {
+            created,
+            unchanged,
+            revision,
+            displaced: None,
+        })
     }
 
     /// Commits a batch of page writes, then swaps their files into place. Returns the revisions
@@ -360,7 +381,12 @@ impl Writing<'_> {
     /// Those of the store; then nothing was written. After the commit nothing fails any more:
     /// what could not be swapped is owed, and the next command does it.
     pub(super) fn finish_write(&self, mut batch: Batch, write: PageWrite) -> Result<Vec<u64>> {
-        let PageWrite { index, swaps, derived, durability } = write;
+        let PageWrite {
+            index,
+            swaps,
+            derived,
+            durability,
+        } = write;
         let commit = || -> Result<()> {
             index.apply(&mut batch)?;
             if durability == Durability::Batch {
@@ -402,7 +428,10 @@ impl Writing<'_> {
         }
         let found = sources::examine(&self.tree, id)?;
         sources::put(batch, id, &found)?;
-        batch.put_stamp(&super::adopt::stamp_path(id), &super::adopt::source_stamp(id))?;
+        batch.put_stamp(
+            &super::adopt::stamp_path(id),
+            &super::adopt::source_stamp(id),
+        )?;
         sources::mend_citations(batch, id)?;
         Ok(())
     }
@@ -419,7 +448,11 @@ impl Writing<'_> {
                 None => {}
                 Some(stamp) if stamp.kind == crate::tree::Kind::File => files.push(path),
                 Some(stamp) => {
-                    return Err(TreeError::NotRegular { path: name.to_owned(), kind: stamp.kind }.into());
+                    return Err(TreeError::NotRegular {
+                        path: name.to_owned(),
+                        kind: stamp.kind,
+                    }
+                    .into());
                 }
             }
         }
@@ -485,7 +518,11 @@ impl Wiki {
             )
             .with_hint("split it into several pages, or raise max_page_bytes in config.toml"));
         }
-        Ok(PreparedPage::new(self.analysis(), page.id, text.into_bytes())?)
+        Ok(PreparedPage::new(
+            self.analysis(),
+            page.id,
+            text.into_bytes(),
+        )?)
     }
 
     /// Reads a page, now or at a revision (sequence number, or a prefix of its hash or of the
@@ -493,7 +530,12 @@ impl Wiki {
     ///
     /// # Errors
     /// `PAGE_NOT_FOUND`, `INVALID_PAGE` naming the cause when the file is no page.
-    pub fn read_page(&self, ctx: &Context, id: &PageId, at: Option<&str>) -> Result<ReadPageReport> {
+    pub fn read_page(
+        &self,
+        ctx: &Context,
+        id: &PageId,
+        at: Option<&str>,
+    ) -> Result<ReadPageReport> {
         let reading = self.reading(ctx)?;
         let (sha256, revision, missing) = match at {
             Some(wanted) => {
@@ -512,12 +554,19 @@ impl Wiki {
                 None => return Err(self.why_no_page(&reading, ctx, id)?),
             },
         };
-        let bytes = reading.snapshot.blob(&sha256)?.ok_or_else(|| {
-            crate::store::StoreError::Damaged { what: format!("the text of {id} is missing") }
-        })?;
+        let bytes =
+            reading
+                .snapshot
+                .blob(&sha256)?
+                .ok_or_else(|| crate::store::StoreError::Damaged {
+                    what: format!("the text of {id} is missing"),
+                })?;
         let page = page::parse_bytes(&bytes)?;
         let markdown = String::from_utf8(bytes).map_err(|error| {
-            Error::new(ErrorCode::InvalidPage, format!("page {id} is not UTF-8: {error}"))
+            Error::new(
+                ErrorCode::InvalidPage,
+                format!("page {id} is not UTF-8: {error}"),
+            )
         })?;
         Ok(ReadPageReport {
             id: id.to_string(),
@@ -583,7 +632,11 @@ impl Wiki {
                 summary: page.summary,
             });
         }
-        let next = if more { pages.last().map(|last| last.id.clone()) } else { None };
+        let next = if more {
+            pages.last().map(|last| last.id.clone())
+        } else {
+            None
+        };
         Ok(ListPagesReport { pages, next })
     }
 
@@ -610,11 +663,12 @@ impl Wiki {
         let mut index = IndexChanges::default();
         writing.keep_present(&mut batch, id, &present, &mut index)?;
         let note = writing.note(How::DELETED, message);
-        let revision = match put::remove_page(&mut batch, self.analysis(), id, Some(&note), &mut index)? {
-            Some(revision) => revision,
-            // A file that is no valid page has no row, only a place in the tree.
-            None => put::tombstone(&mut batch, id, &note)?,
-        };
+        let revision =
+            match put::remove_page(&mut batch, self.analysis(), id, Some(&note), &mut index)? {
+                Some(revision) => revision,
+                // A file that is no valid page has no row, only a place in the tree.
+                None => put::tombstone(&mut batch, id, &note)?,
+            };
         let links = backlinks(&batch, id)?;
         index.apply(&mut batch)?;
         let intent = IntentRecord {
@@ -653,7 +707,11 @@ impl Wiki {
 /// # Errors
 /// Those of the store.
 pub(super) fn backlinks(view: &View, id: &PageId) -> Result<Vec<String>> {
-    Ok(Lookup::new(view).backlinks(id)?.iter().map(PageId::to_string).collect())
+    Ok(Lookup::new(view)
+        .backlinks(id)?
+        .iter()
+        .map(PageId::to_string)
+        .collect())
 }
 
 /// The revision of a page that a caller means by a sequence number or a hash prefix.
@@ -675,8 +733,11 @@ pub(super) fn find_revision(
         return Ok(found.clone());
     }
     let no_such = |why: &str| {
-        Error::new(ErrorCode::PageNotFound, format!("page {id} has {why} revision {wanted}"))
-            .with_hint(format!("`llmwiki history {id}` lists its revisions"))
+        Error::new(
+            ErrorCode::PageNotFound,
+            format!("page {id} has {why} revision {wanted}"),
+        )
+        .with_hint(format!("`llmwiki history {id}` lists its revisions"))
     };
     if wanted.len() < 4 || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(no_such("no"));
@@ -684,7 +745,9 @@ pub(super) fn find_revision(
     let matches = |hash: ContentHash| hash.to_string().starts_with(wanted);
     let mut found: Vec<&(u64, RevisionRecord)> = revisions
         .iter()
-        .filter(|(_, revision)| matches(revision.identity()) || revision.sha256.is_some_and(matches))
+        .filter(|(_, revision)| {
+            matches(revision.identity()) || revision.sha256.is_some_and(matches)
+        })
         .collect();
     // The same text written twice is one text: the newer revision stands for both.
     found.reverse();

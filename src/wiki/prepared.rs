@@ -39,7 +39,16 @@ impl PreparedPage {
             id: id.fold_key(),
         };
         let sha256 = ContentHash::of(&bytes);
-        Ok(Self { id, bytes, sha256, page, sections, links, citations, names })
+        Ok(Self {
+            id,
+            bytes,
+            sha256,
+            page,
+            sections,
+            links,
+            citations,
+            names,
+        })
     }
 }
 
@@ -49,7 +58,11 @@ fn citations_record(declared: &[SourceId], found: &[page::Citation]) -> Citation
         .filter_map(|citation| {
             let source = citation.source.clone().ok()?;
             let lines = citation.lines.clone().ok()?;
-            Some(ClaimRecord { source, lines, line: citation.line })
+            Some(ClaimRecord {
+                source,
+                lines,
+                line: citation.line,
+            })
         })
         .collect();
     let mut sources = declared.to_vec();
@@ -83,7 +96,11 @@ fn links_record(found: &[Link]) -> LinksRecord {
 /// target, and for a wikilink the title that it may be.
 fn needles(link: &Link) -> Vec<String> {
     let target = link.target.as_str();
-    let last = target.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let last = target
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
     if last.is_empty() {
         return Vec::new();
     }

@@ -26,7 +26,12 @@ pub(crate) struct Note<'a> {
 
 impl<'a> Note<'a> {
     pub(crate) fn new(ctx: &Context, how: How, actor: &'a str, message: &'a str) -> Self {
-        Self { how, at_ms: ctx.now().as_millisecond(), actor, message }
+        Self {
+            how,
+            at_ms: ctx.now().as_millisecond(),
+            actor,
+            message,
+        }
     }
 }
 
@@ -42,7 +47,10 @@ pub(crate) struct IndexChanges {
 impl IndexChanges {
     /// For bulk work that ends in [`super::reindex::rebuild_index`].
     pub(crate) fn deferred() -> Self {
-        Self { deferred: true, ..Self::default() }
+        Self {
+            deferred: true,
+            ..Self::default()
+        }
     }
 
     /// Tells the index.
@@ -53,8 +61,11 @@ impl IndexChanges {
         if self.removed.is_empty() && self.added.is_empty() {
             return Ok(());
         }
-        let added: Vec<(u32, &AnalyzedSection)> =
-            self.added.iter().map(|(id, section)| (*id, section)).collect();
+        let added: Vec<(u32, &AnalyzedSection)> = self
+            .added
+            .iter()
+            .map(|(id, section)| (*id, section))
+            .collect();
         index::apply(batch, IndexSet::Pages, &self.removed, &added)
     }
 
@@ -116,7 +127,9 @@ pub(crate) fn remove_page(
     note: Option<&Note<'_>>,
     index: &mut IndexChanges,
 ) -> Result<Option<u64>, StoreError> {
-    let Some(old) = batch.page(id)? else { return Ok(None) };
+    let Some(old) = batch.page(id)? else {
+        return Ok(None);
+    };
     put_sections(batch, analysis, id, Some(&old), &[], index)?;
     batch.remove_page(id)?;
     match note {
@@ -186,7 +199,11 @@ fn split_sources(
     let mut known = Vec::with_capacity(cited.len());
     let mut missing = Vec::new();
     for &source in cited {
-        if view.source(source)?.is_some() { known.push(source) } else { missing.push(source) }
+        if view.source(source)?.is_some() {
+            known.push(source)
+        } else {
+            missing.push(source)
+        }
     }
     Ok((known, missing))
 }
@@ -210,7 +227,9 @@ fn put_sections(
         let record = batch
             .section(section)?
             .ok_or_else(|| StoreError::damaged(format!("section {section} of {id} is missing")))?;
-        free.entry(record.fingerprint).or_default().push((at, section));
+        free.entry(record.fingerprint)
+            .or_default()
+            .push((at, section));
     }
     let mut ids = Vec::with_capacity(new.len());
     let mut fresh = Vec::new();
@@ -246,10 +265,17 @@ fn put_sections(
         let numbers: Vec<u32> = gone.iter().map(|&(_, number)| number).collect();
         batch.remove_sections(&numbers)?;
     }
-    let records: Vec<(u32, SectionRecord)> =
-        ids.iter().zip(new).map(|(&number, section)| (number, record_of(id, section))).collect();
+    let records: Vec<(u32, SectionRecord)> = ids
+        .iter()
+        .zip(new)
+        .map(|(&number, section)| (number, record_of(id, section)))
+        .collect();
     batch.put_sections(records.iter().map(|(number, record)| (*number, record)))?;
-    index.added.extend(fresh.into_iter().map(|(number, section)| (number, section.clone())));
+    index.added.extend(
+        fresh
+            .into_iter()
+            .map(|(number, section)| (number, section.clone())),
+    );
     Ok(ids)
 }
 
@@ -277,8 +303,13 @@ fn section_terms(
         .ok_or_else(|| StoreError::damaged(format!("the text of {id} is missing")))?;
     let page = page::parse_bytes(&text)
         .map_err(|error| StoreError::damaged(format!("the text of {id} is no page: {error}")))?;
-    let terms = |section: AnalyzedSection| section.terms.into_iter().map(|(term, _)| term).collect();
-    Ok(analysis.sections(id, &page).into_iter().map(terms).collect())
+    let terms =
+        |section: AnalyzedSection| section.terms.into_iter().map(|(term, _)| term).collect();
+    Ok(analysis
+        .sections(id, &page)
+        .into_iter()
+        .map(terms)
+        .collect())
 }
 
 /// Lines added and removed between two texts.
@@ -337,7 +368,9 @@ mod tests {
     #[test]
     fn a_long_page_rewritten_whole_is_counted_at_once() {
         let text = |word: &str| -> Vec<u8> {
-            (0..20_000).flat_map(|n| format!("{word} {n}\n").into_bytes()).collect()
+            (0..20_000)
+                .flat_map(|n| format!("{word} {n}\n").into_bytes())
+                .collect()
         };
         assert_eq!(line_changes(&text("old"), &text("new")), (20_000, 20_000));
     }

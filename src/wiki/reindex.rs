@@ -1,5 +1,7 @@
 //! `reindex`: all derived data made anew from the tree.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -49,6 +51,7 @@ impl Wiki {
         let lost = writing.lost.clone();
         let reading = Reading {
             tree: writing.tree.clone(),
+            store: Arc::clone(&writing.store),
             snapshot,
             analysis: self.analysis(),
             pending: adopted.pending,
@@ -72,17 +75,23 @@ pub(super) fn rebuild_index(ctx: &Context, batch: &mut Batch, analysis: Analysis
     batch.clear_derived()?;
     index::clear(batch, IndexSet::Pages)?;
     analysis.name().clone_into(&mut batch.meta_mut().analysis);
-    let ids: Vec<PageId> =
-        batch.pages("", None).map(|row| row.map(|(id, _)| id)).collect::<Result<_, _>>()?;
+    let ids: Vec<PageId> = batch
+        .pages("", None)
+        .map(|row| row.map(|(id, _)| id))
+        .collect::<Result<_, _>>()?;
     let total = ids.len() as u64;
     let mut bulk = BulkIndexer::new();
     for (done, id) in (1..).zip(&ids) {
         ctx.check()?;
-        let missing = || StoreError::Damaged { what: format!("the text of {id} is missing") };
+        let missing = || StoreError::Damaged {
+            what: format!("the text of {id} is missing"),
+        };
         let mut record = batch.page(id)?.ok_or_else(missing)?;
         let bytes = batch.blob(&record.sha256)?.ok_or_else(missing)?;
         let prepared = PreparedPage::new(analysis, id.clone(), bytes).map_err(|error| {
-            StoreError::Damaged { what: format!("the text of {id} is no page: {error}") }
+            StoreError::Damaged {
+                what: format!("the text of {id} is no page: {error}"),
+            }
         })?;
         batch.put_names(id, Some(&prepared.names))?;
         batch.put_links(id, Some(&prepared.links))?;

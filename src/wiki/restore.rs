@@ -95,9 +95,12 @@ impl Wiki {
         ctx.check()?;
         if dry_run {
             let tree = self.tree()?;
-            let Look::Ready(snapshot) = self.look(&tree)? else {
-                return Err(Error::new(ErrorCode::NotInitialized, "there is no store to restore from")
-                    .with_hint("`llmwiki search` or `llmwiki reindex` builds it from the tree"));
+            let Look::Ready(_, snapshot) = self.look(&tree)? else {
+                return Err(Error::new(
+                    ErrorCode::NotInitialized,
+                    "there is no store to restore from",
+                )
+                .with_hint("`llmwiki search` or `llmwiki reindex` builds it from the tree"));
             };
             let plan = plan(&tree, &snapshot, request)?;
             return Ok(report(&plan, false));
@@ -213,7 +216,13 @@ fn page_step(tree: &Tree, id: &PageId, sha256: ContentHash) -> Result<(Step, Act
         Some(file) if ContentHash::of(&file.bytes) == sha256 => Action::Unchanged,
         Some(_) => Action::Replace,
     };
-    Ok((Step::Page { id: id.clone(), sha256 }, action))
+    Ok((
+        Step::Page {
+            id: id.clone(),
+            sha256,
+        },
+        action,
+    ))
 }
 
 fn source_step(tree: &Tree, id: SourceId) -> Result<(Step, Action)> {
@@ -229,15 +238,19 @@ fn source_step(tree: &Tree, id: SourceId) -> Result<(Step, Action)> {
 fn newest_text(view: &View, id: &PageId) -> Result<Option<ContentHash>, StoreError> {
     let revisions = view.revisions_of(id)?;
     let text = |how: How, sha256: Option<ContentHash>| sha256.filter(|_| how != How::DISPLACED);
-    Ok(revisions.into_iter().rev().find_map(|(_, revision)| text(revision.how, revision.sha256)))
+    Ok(revisions
+        .into_iter()
+        .rev()
+        .find_map(|(_, revision)| text(revision.how, revision.sha256)))
 }
 
 impl Writing<'_> {
     fn bring_back(&self, step: &Step) -> Result<()> {
         match step {
             Step::Page { id, sha256 } => {
-                let missing =
-                    || StoreError::Damaged { what: format!("the text {sha256} of {id} is missing") };
+                let missing = || StoreError::Damaged {
+                    what: format!("the text {sha256} of {id} is missing"),
+                };
                 let bytes = self.store.read()?.blob(sha256)?.ok_or_else(missing)?;
                 match PreparedPage::new(self.analysis(), id.clone(), bytes.clone()) {
                     Ok(prepared) => {
@@ -270,7 +283,10 @@ impl Writing<'_> {
         let staged = self.tree.stage(bytes, "page", Durability::Now)?;
         let out = self.tree.exchange(&staged, &path, Durability::Now)?;
         if let Some(old) = out.old {
-            if let Some(file) = self.tree.read(&old.path(), super::session::MAX_KEPT_BYTES)? {
+            if let Some(file) = self
+                .tree
+                .read(&old.path(), super::session::MAX_KEPT_BYTES)?
+            {
                 let mut batch = self.store.write()?;
                 let note = self.note(How::DISPLACED, "");
                 super::put::keep_text(&mut batch, id, &file.bytes, &note)?;
@@ -283,13 +299,25 @@ impl Writing<'_> {
     }
 
     fn restore_source(&self, id: SourceId) -> Result<()> {
-        let missing = |what: &str| StoreError::Damaged { what: format!("source {id} {what}") };
+        let missing = |what: &str| StoreError::Damaged {
+            what: format!("source {id} {what}"),
+        };
         let view = self.store.read()?;
         let record = view.source(id)?.ok_or_else(|| missing("has no record"))?;
-        let content = view.blob(&id.hash())?.ok_or_else(|| missing("has no bytes"))?;
-        let events = view.source_events(id)?.into_iter().map(sources::event_of).collect();
+        let content = view
+            .blob(&id.hash())?
+            .ok_or_else(|| missing("has no bytes"))?;
+        let events = view
+            .source_events(id)?
+            .into_iter()
+            .map(sources::event_of)
+            .collect();
         drop(view);
-        let found = Found { metadata: sources::metadata_of(id, record), content, events };
+        let found = Found {
+            metadata: sources::metadata_of(id, record),
+            content,
+            events,
+        };
         self.publish_source(id, &found, Durability::Now)?;
         let mut batch = self.batch()?;
         batch.put_stamp(&adopt::stamp_path(id), &adopt::source_stamp(id))?;

@@ -11,7 +11,6 @@ use super::session::Finished;
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
-use crate::store::index::IndexCache;
 use crate::store::{BackendFaults, Store};
 use crate::tree::{self, Durability, Kind, RelPath, RootState, Tree, TreeOptions};
 
@@ -44,14 +43,15 @@ pub struct Wiki {
     pub(super) tree_options: TreeOptions,
     pub(super) store_faults: Option<Arc<dyn BackendFaults>>,
     pub(super) store: Mutex<Option<Arc<Store>>>,
-    pub(super) index_cache: IndexCache,
     /// Intents that this handle has carried out, by path; the next commit drops their rows.
     pub(super) finished: Mutex<HashMap<String, Finished>>,
 }
 
 impl std::fmt::Debug for Wiki {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Wiki").field("root", &self.root).finish_non_exhaustive()
+        f.debug_struct("Wiki")
+            .field("root", &self.root)
+            .finish_non_exhaustive()
     }
 }
 
@@ -74,7 +74,6 @@ impl Wiki {
             tree_options: options,
             store_faults: None,
             store: Mutex::default(),
-            index_cache: IndexCache::default(),
             finished: Mutex::default(),
         }
     }
@@ -152,9 +151,14 @@ impl Wiki {
                 files.push(folder.to_string());
             }
         }
-        for (name, text) in [("schema.md", DEFAULT_SCHEMA), (".gitattributes", GIT_ATTRIBUTES)] {
+        for (name, text) in [
+            ("schema.md", DEFAULT_SCHEMA),
+            (".gitattributes", GIT_ATTRIBUTES),
+        ] {
             let path = RelPath::new(name)?;
-            if tree.stat(&path)?.is_none() && tree.write_new(&path, text.as_bytes(), Durability::Now)? {
+            if tree.stat(&path)?.is_none()
+                && tree.write_new(&path, text.as_bytes(), Durability::Now)?
+            {
                 files.push(name.to_owned());
             }
         }
@@ -187,7 +191,9 @@ fn check_layout(tree: &Tree) -> Result<bool> {
         (".index", Kind::Directory),
     ] {
         let path = RelPath::new(name)?;
-        let Some(stamp) = tree.stat(&path)? else { continue };
+        let Some(stamp) = tree.stat(&path)? else {
+            continue;
+        };
         if stamp.kind != want {
             return Err(Error::new(
                 ErrorCode::UnsafeFilesystem,

@@ -42,6 +42,8 @@ pub(crate) struct Finished {
 /// One state of the wiki, for one request.
 pub(super) struct Reading {
     pub(super) tree: Tree,
+    /// The handle below the snapshot, with what it keeps between searches.
+    pub(super) store: Arc<Store>,
     pub(super) snapshot: Snapshot,
     /// What built the index of the snapshot.
     pub(super) analysis: Analysis,
@@ -111,7 +113,7 @@ impl Wiki {
                 }
             };
             match store.read() {
-                Ok(snapshot) => return Ok(Look::Ready(snapshot)),
+                Ok(snapshot) => return Ok(Look::Ready(store, snapshot)),
                 Err(StoreError::TooOld { .. }) => return Ok(Look::TooOld),
                 Err(StoreError::NeedsRepair) => {
                     self.forget(&store);
@@ -125,14 +127,20 @@ impl Wiki {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Error::new(ErrorCode::StoreBusy, "the store was replaced again and again")
-            .with_hint("try again when the other process is done"))
+        Err(Error::new(
+            ErrorCode::StoreBusy,
+            "the store was replaced again and again",
+        )
+        .with_hint("try again when the other process is done"))
     }
 
     /// Drops a handle that is no good any more.
     fn forget(&self, store: &Arc<Store>) {
         let mut cached = self.cached();
-        if cached.as_ref().is_some_and(|known| Arc::ptr_eq(known, store)) {
+        if cached
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, store))
+        {
             *cached = None;
         }
         unpoisoned(self.finished.lock()).clear();
@@ -148,27 +156,42 @@ impl Wiki {
         ctx.check()?;
         let tree = self.tree()?;
         let mut behind = None;
-        if let Look::Ready(snapshot) = self.look(&tree)? {
+        if let Look::Ready(store, snapshot) = self.look(&tree)? {
             let analysis = analysis_of(&snapshot)?;
             let difference = adopt::scan(&tree, &snapshot)?;
             let pending = difference.count();
             let misfits = difference.misfits;
-            let reading = Reading { tree: tree.clone(), snapshot, analysis, pending, misfits };
+            let tree = tree.clone();
+            let reading = Reading {
+                tree,
+                store,
+                snapshot,
+                analysis,
+                pending,
+                misfits,
+            };
             if pending == 0 && !difference.is_stale && analysis == self.analysis() {
                 return Ok(reading);
             }
             behind = Some(reading);
         }
         // Answering late is worse than answering without what came in just now.
-        let wait = if behind.is_some() { Duration::ZERO } else { LOCK_WAIT };
-        let adopted = self.writing_for(ctx, tree.clone(), Made::default(), wait).and_then(|writing| {
-            let adopted = adopt::adopt(&writing, Patience::Waits)?;
-            let snapshot = writing.store.read()?;
-            Ok((snapshot, adopted))
-        });
+        let wait = if behind.is_some() {
+            Duration::ZERO
+        } else {
+            LOCK_WAIT
+        };
+        let adopted = self
+            .writing_for(ctx, tree.clone(), Made::default(), wait)
+            .and_then(|writing| {
+                let adopted = adopt::adopt(&writing, Patience::Waits)?;
+                let snapshot = writing.store.read()?;
+                Ok((Arc::clone(&writing.store), snapshot, adopted))
+            });
         match (adopted, behind) {
-            (Ok((snapshot, adopted)), _) => Ok(Reading {
+            (Ok((store, snapshot, adopted)), _) => Ok(Reading {
                 tree,
+                store,
                 analysis: analysis_of(&snapshot)?,
                 snapshot,
                 pending: adopted.pending,
@@ -252,7 +275,15 @@ impl Wiki {
         lost: Vec<String>,
     ) -> Result<Writing<'w>> {
         *self.cached() = Some(Arc::clone(&store));
-        let writing = Writing { wiki: self, ctx, tree, store, made, lost, lock };
+        let writing = Writing {
+            wiki: self,
+            ctx,
+            tree,
+            store,
+            made,
+            lost,
+            lock,
+        };
         writing.settle()?;
         if analysis_of(&*writing.store.read()?)? != self.analysis() {
             reindex::change_analysis(&writing)?;
@@ -302,7 +333,12 @@ impl Wiki {
         building: Building<'w>,
         options: &StoreOptions,
     ) -> Result<Writing<'w>> {
-        let Writing { store, mut lost, lock, .. } = building.writing;
+        let Writing {
+            store,
+            mut lost,
+            lock,
+            ..
+        } = building.writing;
         // Closing it writes the last word on its state.
         drop(store);
         if tree.store_stat(STORE_FILE)?.is_some() {
@@ -331,7 +367,7 @@ struct Building<'w> {
 
 /// What [`Wiki::look`] found.
 pub(super) enum Look {
-    Ready(Snapshot),
+    Ready(Arc<Store>, Snapshot),
     Absent,
     NeedsRepair,
     TooOld,
@@ -339,23 +375,33 @@ pub(super) enum Look {
 }
 
 fn too_new(found: u32) -> StoreError {
-    StoreError::TooNew { found, ours: crate::store::SCHEMA_VERSION }
+    StoreError::TooNew {
+        found,
+        ours: crate::store::SCHEMA_VERSION,
+    }
 }
 
 /// The analysis that built the index of a store.
 pub(super) fn analysis_of(view: &View) -> Result<Analysis> {
     let name = &view.meta().analysis;
     Analysis::parse(name).ok_or_else(|| {
-        Error::new(ErrorCode::StoreTooNew, format!("the store has the unknown analysis {name:?}"))
-            .with_hint("use the version of llmwiki that wrote it, or a newer one")
+        Error::new(
+            ErrorCode::StoreTooNew,
+            format!("the store has the unknown analysis {name:?}"),
+        )
+        .with_hint("use the version of llmwiki that wrote it, or a newer one")
     })
 }
 
 /// Whether a read can go on without the write that failed.
 fn may_answer_without_writing(error: &Error) -> bool {
     use std::error::Error as _;
-    let tree = error.source().and_then(|source| source.downcast_ref::<TreeError>());
-    let store = error.source().and_then(|source| source.downcast_ref::<StoreError>());
+    let tree = error
+        .source()
+        .and_then(|source| source.downcast_ref::<TreeError>());
+    let store = error
+        .source()
+        .and_then(|source| source.downcast_ref::<StoreError>());
     matches!(error.code(), ErrorCode::StoreBusy | ErrorCode::StoreFull)
         || tree.is_some_and(TreeError::is_unwritable)
         || matches!(store, Some(StoreError::Denied { .. }))
@@ -413,8 +459,10 @@ impl Writing<'_> {
     /// # Errors
     /// Those of the store; then nothing was written.
     pub(super) fn commit(&self, batch: Batch) -> Result<Meta> {
-        let finished: Vec<String> =
-            unpoisoned(self.wiki.finished.lock()).keys().cloned().collect();
+        let finished: Vec<String> = unpoisoned(self.wiki.finished.lock())
+            .keys()
+            .cloned()
+            .collect();
         let meta = batch.commit()?;
         let mut left = unpoisoned(self.wiki.finished.lock());
         for path in finished {
@@ -474,7 +522,9 @@ impl Writing<'_> {
                 self.finish(path, intent.revision, stamp);
             }
             IntentOp::Put if untouched => {
-                let Some(hash) = intent.new else { return Ok(()) };
+                let Some(hash) = intent.new else {
+                    return Ok(());
+                };
                 let ready = match &staged {
                     Some(staged) => self.read_page_file(&staged.path())?,
                     None => None,
@@ -482,9 +532,13 @@ impl Writing<'_> {
                 let staged = match (staged, ready) {
                     (Some(staged), Some(file)) if ContentHash::of(&file.bytes) == hash => staged,
                     _ => {
-                        let text = self.store.read()?.blob(&hash)?.ok_or_else(|| {
-                            StoreError::Damaged { what: format!("the text of {path} is missing") }
-                        })?;
+                        let text =
+                            self.store
+                                .read()?
+                                .blob(&hash)?
+                                .ok_or_else(|| StoreError::Damaged {
+                                    what: format!("the text of {path} is missing"),
+                                })?;
                         self.tree.stage(&text, "redo", Durability::Now)?
                     }
                 };
@@ -570,7 +624,9 @@ impl Writing<'_> {
         out: &Staged,
         intent: &IntentRecord,
     ) -> Result<Option<u64>> {
-        let Some(file) = self.read_page_file(&out.path())? else { return Ok(None) };
+        let Some(file) = self.read_page_file(&out.path())? else {
+            return Ok(None);
+        };
         let hash = Some(ContentHash::of(&file.bytes));
         let mut kept = None;
         if hash != intent.old && hash != intent.new {

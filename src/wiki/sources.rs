@@ -12,7 +12,8 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, SourceId};
 use crate::source::{
-    EventKind, Metadata, MetadataFault, SourceEvent, is_blank, is_captured_at, parse_events, parse_metadata,
+    EventKind, Metadata, MetadataFault, SourceEvent, is_blank, is_captured_at, parse_events,
+    parse_metadata,
 };
 use crate::store::{self, Batch, SourceEventKind, SourceRecord, StoreError, View};
 use crate::tree::{Durability, Published, RelPath, Tree};
@@ -154,7 +155,12 @@ impl PreparedSource {
         }
         let media_type = source.media_type.unwrap_or_else(|| {
             let text = std::str::from_utf8(&source.content).is_ok();
-            if text { "text/plain; charset=utf-8" } else { "application/octet-stream" }.to_owned()
+            if text {
+                "text/plain; charset=utf-8"
+            } else {
+                "application/octet-stream"
+            }
+            .to_owned()
         });
         let id = SourceId::of(&source.content);
         let metadata = Metadata {
@@ -165,7 +171,11 @@ impl PreparedSource {
             captured_at: ctx.now_text(),
             origin: source.origin,
         };
-        Ok(Self { id, metadata, content: source.content })
+        Ok(Self {
+            id,
+            metadata,
+            content: source.content,
+        })
     }
 
     /// Says when the source was captured, for a stream that brings the moment along.
@@ -196,21 +206,30 @@ pub(super) fn examine(tree: &Tree, id: SourceId) -> Result<Found> {
             .with_hint("add the same content again, or bring it back with `llmwiki restore`")
     };
     let metadata = tree
-        .read(&RelPath::source_file(&id, "metadata.json")?, MAX_METADATA_BYTES)?
+        .read(
+            &RelPath::source_file(&id, "metadata.json")?,
+            MAX_METADATA_BYTES,
+        )?
         .ok_or_else(|| missing("has no metadata.json"));
     let content = tree
         .read(&RelPath::source_file(&id, "content")?, u64::MAX)?
         .ok_or_else(|| missing("has no content"))?;
     let damaged = |what: String| {
-        Error::new(ErrorCode::InvalidPage, format!("source {id} is damaged: {what}"))
-            .with_hint("bring it back from a backup or with `llmwiki restore`")
+        Error::new(
+            ErrorCode::InvalidPage,
+            format!("source {id} is damaged: {what}"),
+        )
+        .with_hint("bring it back from a backup or with `llmwiki restore`")
     };
     let metadata = parse_metadata(&metadata?.bytes).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(MetadataFault::to_string).collect();
         damaged(faults.join("; "))
     })?;
     if metadata.id != id {
-        return Err(damaged(format!("metadata.json names the source {}", metadata.id)));
+        return Err(damaged(format!(
+            "metadata.json names the source {}",
+            metadata.id
+        )));
     }
     if metadata.byte_count != content.bytes.len() as u64 {
         return Err(damaged(format!(
@@ -223,11 +242,18 @@ pub(super) fn examine(tree: &Tree, id: SourceId) -> Result<Found> {
     if actual != id {
         return Err(damaged(format!("its content hashes to {actual}")));
     }
-    let events = match tree.read(&RelPath::source_file(&id, "events.jsonl")?, MAX_METADATA_BYTES)? {
+    let events = match tree.read(
+        &RelPath::source_file(&id, "events.jsonl")?,
+        MAX_METADATA_BYTES,
+    )? {
         Some(file) => parse_events(&file.bytes).0,
         None => Vec::new(),
     };
-    Ok(Found { metadata, content: content.bytes, events })
+    Ok(Found {
+        metadata,
+        content: content.bytes,
+        events,
+    })
 }
 
 /// The bytes of a source in the tree, when they are still those that its id names.
@@ -319,7 +345,9 @@ pub(super) fn event_of(record: store::SourceEvent) -> SourceEvent {
 /// Those of the store.
 pub(super) fn mend_citations(batch: &mut Batch, source: SourceId) -> Result<(), StoreError> {
     for id in batch.pages_citing(source)? {
-        let Some(mut page) = batch.page(&id)? else { continue };
+        let Some(mut page) = batch.page(&id)? else {
+            continue;
+        };
         if adopt::misses(&page, source) {
             page.missing_sources.retain(|&missing| missing != source);
             page.sources.push(source);
@@ -332,7 +360,10 @@ pub(super) fn mend_citations(batch: &mut Batch, source: SourceId) -> Result<(), 
 
 fn captures(view: &View, id: SourceId) -> Result<u64, StoreError> {
     let events = view.source_events(id)?;
-    let again = events.iter().filter(|event| event.kind == SourceEventKind::CAPTURED).count();
+    let again = events
+        .iter()
+        .filter(|event| event.kind == SourceEventKind::CAPTURED)
+        .count();
     Ok(1 + again as u64)
 }
 
@@ -388,7 +419,10 @@ impl Writing<'_> {
         put(batch, id, &found)?;
         batch.put_stamp(&stamp_path(id), &source_stamp(id))?;
         mend_citations(batch, id)?;
-        Ok(Placed { deduplicated: true, metadata: found.metadata })
+        Ok(Placed {
+            deduplicated: true,
+            metadata: found.metadata,
+        })
     }
 
     /// Publishes the folder of a source that the tree lacks, whole or in part.
@@ -403,23 +437,36 @@ impl Writing<'_> {
         let first = self.first_record(batch, id)?;
         let mut events: Vec<SourceEvent> =
             batch.source_events(id)?.into_iter().map(event_of).collect();
-        if let Some(file) =
-            self.tree.read(&RelPath::source_file(&id, "events.jsonl")?, MAX_METADATA_BYTES)?
-        {
+        if let Some(file) = self.tree.read(
+            &RelPath::source_file(&id, "events.jsonl")?,
+            MAX_METADATA_BYTES,
+        )? {
             let (in_tree, _) = parse_events(&file.bytes);
-            events.extend(in_tree.into_iter().filter(|event| !events.contains(event)).collect::<Vec<_>>());
+            events.extend(
+                in_tree
+                    .into_iter()
+                    .filter(|event| !events.contains(event))
+                    .collect::<Vec<_>>(),
+            );
         }
         let deduplicated = first.is_some();
         let metadata = first.unwrap_or_else(|| source.metadata.clone());
         if deduplicated {
             events.extend(again(&metadata, &events, source, note_again));
         }
-        let found = Found { metadata, content: source.content.clone(), events };
+        let found = Found {
+            metadata,
+            content: source.content.clone(),
+            events,
+        };
         self.publish_source(id, &found, durability)?;
         put(batch, id, &found)?;
         batch.put_stamp(&stamp_path(id), &source_stamp(id))?;
         mend_citations(batch, id)?;
-        Ok(Placed { deduplicated, metadata: found.metadata })
+        Ok(Placed {
+            deduplicated,
+            metadata: found.metadata,
+        })
     }
 
     /// The first record of these bytes: in the store, or in a folder that lacks its content.
@@ -427,9 +474,13 @@ impl Writing<'_> {
         if let Some(record) = view.source(id)? {
             return Ok(Some(metadata_of(id, record)));
         }
-        let file =
-            self.tree.read(&RelPath::source_file(&id, "metadata.json")?, MAX_METADATA_BYTES)?;
-        Ok(file.and_then(|file| parse_metadata(&file.bytes).ok()).filter(|found| found.id == id))
+        let file = self.tree.read(
+            &RelPath::source_file(&id, "metadata.json")?,
+            MAX_METADATA_BYTES,
+        )?;
+        Ok(file
+            .and_then(|file| parse_metadata(&file.bytes).ok())
+            .filter(|found| found.id == id))
     }
 
     /// Puts the folder of a source in place. An incomplete one that is there is replaced.
@@ -443,10 +494,15 @@ impl Writing<'_> {
         durability: Durability,
     ) -> Result<()> {
         let metadata = found.metadata.render();
-        let events: String =
-            found.events.iter().flat_map(|event| [event.render(), "\n".to_owned()]).collect();
-        let mut files: Vec<(&str, &[u8])> =
-            vec![("content", &found.content), ("metadata.json", metadata.as_bytes())];
+        let events: String = found
+            .events
+            .iter()
+            .flat_map(|event| [event.render(), "\n".to_owned()])
+            .collect();
+        let mut files: Vec<(&str, &[u8])> = vec![
+            ("content", &found.content),
+            ("metadata.json", metadata.as_bytes()),
+        ];
         if !events.is_empty() {
             files.push(("events.jsonl", events.as_bytes()));
         }
@@ -485,13 +541,19 @@ fn again(
         now.media_type.clone(),
         now.origin.clone(),
     );
-    let same_first = first.name == now.name
-        && first.media_type == now.media_type
-        && first.origin == now.origin;
+    let same_first =
+        first.name == now.name && first.media_type == now.media_type && first.origin == now.origin;
     let same_later = events.iter().any(|known| {
         known.event == EventKind::Captured
-            && (known.name.as_ref(), known.media_type.as_ref(), known.origin.as_ref())
-                == (event.name.as_ref(), event.media_type.as_ref(), event.origin.as_ref())
+            && (
+                known.name.as_ref(),
+                known.media_type.as_ref(),
+                known.origin.as_ref(),
+            ) == (
+                event.name.as_ref(),
+                event.media_type.as_ref(),
+                event.origin.as_ref(),
+            )
     });
     (always || !(same_first || same_later)).then_some(event)
 }
@@ -517,7 +579,10 @@ fn character_range(text: &str, offset: usize, limit: usize) -> (usize, usize) {
     if end > start {
         return (start, end);
     }
-    let next = text[start..].chars().next().map_or(start, |first| start + first.len_utf8());
+    let next = text[start..]
+        .chars()
+        .next()
+        .map_or(start, |first| start + first.len_utf8());
     (start, next)
 }
 
@@ -561,20 +626,30 @@ impl Wiki {
         let reading = self.reading(ctx)?;
         let (metadata, content) = match reading.snapshot.source(id)? {
             Some(record) => {
-                let content = reading.snapshot.blob(&id.hash())?.ok_or_else(|| {
-                    StoreError::Damaged { what: format!("the bytes of source {id} are missing") }
-                })?;
+                let content =
+                    reading
+                        .snapshot
+                        .blob(&id.hash())?
+                        .ok_or_else(|| StoreError::Damaged {
+                            what: format!("the bytes of source {id} are missing"),
+                        })?;
                 (metadata_of(id, record), content)
             }
             None => {
                 let found = examine(&reading.tree, id).map_err(|error| {
                     let hint = error.hint().map(str::to_owned);
-                    let gone = reading.tree.stat(&RelPath::source(&id)).ok().flatten().is_none();
+                    let gone = reading
+                        .tree
+                        .stat(&RelPath::source(&id))
+                        .ok()
+                        .flatten()
+                        .is_none();
                     match hint {
-                        _ if gone => {
-                            Error::new(ErrorCode::SourceNotFound, format!("there is no source {id}"))
-                                .with_hint("`llmwiki list-sources` lists those that there are")
-                        }
+                        _ if gone => Error::new(
+                            ErrorCode::SourceNotFound,
+                            format!("there is no source {id}"),
+                        )
+                        .with_hint("`llmwiki list-sources` lists those that there are"),
                         _ => error,
                     }
                 })?;
@@ -645,7 +720,11 @@ impl Wiki {
             }
             sources.push(SourceMetadata::from(metadata_of(id, record)));
         }
-        let next = if more { sources.last().map(|last| last.id.clone()) } else { None };
+        let next = if more {
+            sources.last().map(|last| last.id.clone())
+        } else {
+            None
+        };
         Ok(ListSourcesReport { sources, next })
     }
 }

@@ -102,8 +102,11 @@ impl Wiki {
             .map(|file| String::from_utf8(file.bytes))
             .transpose()
             .map_err(|error| {
-                Error::new(ErrorCode::InvalidPage, format!("schema.md is not UTF-8: {error}"))
-                    .with_hint("save schema.md as UTF-8")
+                Error::new(
+                    ErrorCode::InvalidPage,
+                    format!("schema.md is not UTF-8: {error}"),
+                )
+                .with_hint("save schema.md as UTF-8")
             })?;
         let counts = count(&tree)?;
         let mut report = StatusReport {
@@ -119,7 +122,7 @@ impl Wiki {
         };
         let bytes = tree.store_stat(STORE_FILE)?.map_or(0, |stamp| stamp.size);
         match self.look(&tree)? {
-            Look::Ready(snapshot) => {
+            Look::Ready(store, snapshot) => {
                 let analysis = analysis_of(&snapshot)?;
                 let meta = snapshot.meta().clone();
                 let difference = adopt::scan(&tree, &snapshot)?;
@@ -137,7 +140,14 @@ impl Wiki {
                 });
                 let misfits = difference.misfits;
                 let pending = report.pending;
-                let reading = Reading { tree, snapshot, analysis, pending, misfits };
+                let reading = Reading {
+                    tree,
+                    store,
+                    snapshot,
+                    analysis,
+                    pending,
+                    misfits,
+                };
                 report.skipped.extend(reading.skipped()?);
                 report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
                 report.skipped.dedup_by(|a, b| a.path == b.path);
@@ -171,7 +181,9 @@ fn count(tree: &Tree) -> Result<Counts> {
     };
     let mut link: Option<TreeError> = None;
     let mut refuse = |path: &[u8]| {
-        link = Some(TreeError::Symlink { path: tree::escape(path) });
+        link = Some(TreeError::Symlink {
+            path: tree::escape(path),
+        });
         Flow::Stop
     };
     tree.walk(&RelPath::pages(), &mut |entry| match entry.kind {
@@ -182,7 +194,9 @@ fn count(tree: &Tree) -> Result<Counts> {
         }
         Kind::Directory if !entry.path.ends_with(b".md") => Flow::Continue,
         kind => {
-            counts.misfits.push(misfit(entry.path, format!("is {kind}, not a page file")));
+            counts
+                .misfits
+                .push(misfit(entry.path, format!("is {kind}, not a page file")));
             Flow::Continue
         }
     })?;
@@ -194,7 +208,9 @@ fn count(tree: &Tree) -> Result<Counts> {
             return refuse(entry.path);
         }
         let below = entry.path.strip_prefix(b"sources/").unwrap_or(entry.path);
-        let mut parts = std::str::from_utf8(below).unwrap_or_default().splitn(2, '/');
+        let mut parts = std::str::from_utf8(below)
+            .unwrap_or_default()
+            .splitn(2, '/');
         let Some(id) = parts.next().and_then(|name| SourceId::parse(name).ok()) else {
             return Flow::Continue;
         };
@@ -202,7 +218,9 @@ fn count(tree: &Tree) -> Result<Counts> {
             sources.extend(present.take());
             present = (entry.kind == Kind::Directory).then_some((id, [false; 2]));
         }
-        let Some((_, files)) = &mut present else { return Flow::Continue };
+        let Some((_, files)) = &mut present else {
+            return Flow::Continue;
+        };
         match parts.next() {
             Some("content") if entry.kind == Kind::File => files[0] = true,
             Some("metadata.json") if entry.kind == Kind::File => files[1] = true,

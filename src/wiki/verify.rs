@@ -3,9 +3,17 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Wiki;
+use super::prepared::PreparedPage;
+use super::put;
+use super::root::Wiki;
+use super::session::Look;
+use super::sources;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
+use crate::search::Analysis;
+use crate::store::index::{self, IndexSet};
+use crate::store::{self, View};
+use crate::tree::Tree;
 
 /// One thing that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -34,12 +42,138 @@ pub struct VerifyReport {
 }
 
 impl Wiki {
-    /// Checks every page of the store file, every hash, and the index against its pages.
+    /// Checks every row of the store, every hash of what it preserves, what the rows say about
+    /// each other, the index against its pages, and the sources in the tree. Changes nothing.
     ///
     /// # Errors
-    /// `NOT_INITIALIZED`, `STORE_BUSY`.
+    /// `NOT_INITIALIZED`, `STORE_TOO_NEW`; `ABORTED`. Damage is a finding.
     pub fn verify(&self, ctx: &Context) -> Result<VerifyReport> {
-        let _ = ctx;
-        unimplemented!()
+        ctx.check()?;
+        let tree = self.tree()?;
+        let mut report = VerifyReport {
+            sound: true,
+            findings: Vec::new(),
+            sources_checked: 0,
+            versions_checked: 0,
+            sections_checked: 0,
+        };
+        match self.look(&tree)? {
+            Look::Ready(_, snapshot) => {
+                let analysis = super::session::analysis_of(&snapshot)?;
+                let found = store::verify(&snapshot, true, ctx)?;
+                report.versions_checked = found.contents;
+                for fault in found.faults {
+                    report.find(format!("table {}", fault.table), fault.what);
+                }
+                let checked = index::check(&snapshot, IndexSet::Pages)?;
+                for problem in checked.problems {
+                    report.find("index".to_owned(), problem);
+                }
+                check_pages(ctx, &snapshot, analysis, &mut report)?;
+            }
+            Look::Absent => report.find(
+                ".store/wiki.redb".to_owned(),
+                "there is no store; `llmwiki reindex` builds it".to_owned(),
+            ),
+            Look::NeedsRepair => report.find(
+                ".store/wiki.redb".to_owned(),
+                "a writer was killed; the next write or search mends it".to_owned(),
+            ),
+            Look::TooOld => report.find(
+                ".store/wiki.redb".to_owned(),
+                "it has an older schema; the next write migrates it".to_owned(),
+            ),
+            Look::Damaged(reason) => report.find(
+                ".store/wiki.redb".to_owned(),
+                format!("it is damaged ({reason}); `llmwiki reindex` builds it anew"),
+            ),
+        }
+        check_sources(ctx, &tree, &mut report)?;
+        report.sound = report.findings.is_empty();
+        Ok(report)
     }
+}
+
+impl VerifyReport {
+    fn find(&mut self, subject: String, message: String) {
+        self.findings.push(VerifyFinding { subject, message });
+    }
+}
+
+/// Compares what the store derived from each page with what its text says now.
+fn check_pages(
+    ctx: &Context,
+    view: &View,
+    analysis: Analysis,
+    report: &mut VerifyReport,
+) -> Result<()> {
+    let total = view.meta().page_count;
+    for (done, row) in (1..).zip(view.pages("", None)) {
+        ctx.check()?;
+        let Ok((id, record)) = row else { continue };
+        let subject = format!("page {id}");
+        let Ok(Some(bytes)) = view.blob(&record.sha256) else {
+            continue;
+        };
+        let prepared = match PreparedPage::new(analysis, id.clone(), bytes) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                report.find(subject, format!("its text is no page: {error}"));
+                continue;
+            }
+        };
+        let mut differs = |what: &str, same: bool| {
+            if !same {
+                report.find(
+                    subject.clone(),
+                    format!("its {what} do not say what its text says"),
+                );
+            }
+        };
+        differs(
+            "links",
+            view.links_from(&id)?.as_ref() == Some(&prepared.links),
+        );
+        differs(
+            "citations",
+            view.citations_of(&id)?.as_ref() == Some(&prepared.citations),
+        );
+        differs("names", view.names(&id)?.as_ref() == Some(&prepared.names));
+        let mut sections = record.sections.len() == prepared.sections.len();
+        for (&number, section) in record.sections.iter().zip(&prepared.sections) {
+            sections &= view.section(number)?.as_ref() == Some(&put::record_of(&id, section));
+            report.sections_checked += 1;
+        }
+        let mut differs = |same: bool| {
+            if !same {
+                report.find(
+                    subject.clone(),
+                    "its sections do not say what its text says".to_owned(),
+                );
+            }
+        };
+        differs(sections);
+        ctx.progress("checking pages", done, Some(total));
+    }
+    Ok(())
+}
+
+/// Hashes every source in the tree.
+fn check_sources(ctx: &Context, tree: &Tree, report: &mut VerifyReport) -> Result<()> {
+    let entries = tree.source_names()?.unwrap_or_default();
+    let total = entries.len() as u64;
+    for (done, entry) in (1..).zip(&entries) {
+        ctx.check()?;
+        let Some(id) = entry.name_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        report.sources_checked += 1;
+        match sources::examine(tree, id) {
+            Ok(_) => {}
+            Err(error) if error.code() == ErrorCode::Aborted => return Err(error),
+            Err(error) => report.find(format!("sources/{id}"), Error::message(&error).to_owned()),
+        }
+        ctx.progress("checking sources", done, Some(total));
+    }
+    Ok(())
 }

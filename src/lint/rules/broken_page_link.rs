@@ -18,8 +18,17 @@ fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
     let Some((_, text)) = page.page() else { return };
     for fact in &text.links {
         if let Resolution::Broken(wanted) = &fact.resolution {
-            let why = if facts.has_invalid_page(wanted) { "is not valid" } else { "does not exist" };
-            sink.report_at(&RULE, &page.path, fact.link.line, format!("page {wanted:?} {why}"));
+            let why = if facts.has_invalid_page(wanted) {
+                "is not valid"
+            } else {
+                "does not exist"
+            };
+            sink.report_at(
+                &RULE,
+                &page.path,
+                fact.link.line,
+                format!("page {wanted:?} {why}"),
+            );
         }
     }
 }
@@ -31,19 +40,37 @@ mod tests {
     #[test]
     fn fires_on_each_link_to_no_page() {
         let facts = |body: &str| wiki([page("a", "A", body), page("sub/b", "B", "x")], []);
-        for body in ["[x](sub/b.md)", "[x](<sub/b.md>)", "[[sub/b]]", "[[B]]", "`[x](gone.md)`", "[x](gone)"] {
+        for body in [
+            "[x](sub/b.md)",
+            "[x](<sub/b.md>)",
+            "[[sub/b]]",
+            "[[B]]",
+            "`[x](gone.md)`",
+            "[x](gone)",
+        ] {
             assert_reports(&super::RULE, facts(body), 0);
         }
-        for body in ["[x](gone.md)", "[[gone]]", "[x][r]\n\n[r]: gone.md", "[a [b] c](gone.md)"] {
+        for body in [
+            "[x](gone.md)",
+            "[[gone]]",
+            "[x][r]\n\n[r]: gone.md",
+            "[a [b] c](gone.md)",
+        ] {
             assert_reports(&super::RULE, facts(body), 1);
         }
         let found = assert_reports(&super::RULE, facts("[x](n2.md)\n\n[y](n1.md)"), 2);
-        assert_eq!(found.iter().map(|d| d.line).collect::<Vec<_>>(), [Some(8), Some(10)]);
+        assert_eq!(
+            found.iter().map(|d| d.line).collect::<Vec<_>>(),
+            [Some(8), Some(10)]
+        );
     }
 
     #[test]
     fn says_when_the_page_is_there_but_not_valid() {
-        let facts = wiki([page("a", "A", "[x](b.md)"), page_of_bytes("b", b"# B\n")], []);
+        let facts = wiki(
+            [page("a", "A", "[x](b.md)"), page_of_bytes("b", b"# B\n")],
+            [],
+        );
         let found = assert_reports(&super::RULE, facts, 1);
         assert_eq!(found[0].message, "page \"b\" is not valid");
     }

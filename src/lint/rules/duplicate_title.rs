@@ -21,7 +21,9 @@ fn check(facts: &Facts, sink: &mut Sink) {
     });
     for group in shared(titles).values() {
         for page in group {
-            let Some((_, text)) = page.page() else { continue };
+            let Some((_, text)) = page.page() else {
+                continue;
+            };
             let Some((other, _)) = group
                 .iter()
                 .find(|other| other.path != page.path)
@@ -32,7 +34,11 @@ fn check(facts: &Facts, sink: &mut Sink) {
             sink.report(
                 &RULE,
                 &page.path,
-                format!("title {:?} is also that of page {:?}", text.title, other.as_str()),
+                format!(
+                    "title {:?} is also that of page {:?}",
+                    text.title,
+                    other.as_str()
+                ),
             );
         }
     }
@@ -52,7 +58,11 @@ mod tests {
             ("Same  title", "Same title", 0),
             ("U", "V", 0),
         ] {
-            assert_reports(&super::RULE, wiki([page("a", a, "x"), page("b", b, "x")], []), count);
+            assert_reports(
+                &super::RULE,
+                wiki([page("a", a, "x"), page("b", b, "x")], []),
+                count,
+            );
         }
     }
 }

@@ -16,9 +16,10 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts, sink: &mut Sink) {
-    for (path, file) in
-        [(".index/search.json", &facts.index.search), (".index/state.json", &facts.index.state)]
-    {
+    for (path, file) in [
+        (".index/search.json", &facts.index.search),
+        (".index/state.json", &facts.index.state),
+    ] {
         if let IndexFile::Incompatible(reason) = file {
             sink.report(&RULE, path, reason.clone());
         }

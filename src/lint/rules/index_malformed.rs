@@ -17,9 +17,10 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts, sink: &mut Sink) {
-    for (path, file) in
-        [(".index/search.json", &facts.index.search), (".index/state.json", &facts.index.state)]
-    {
+    for (path, file) in [
+        (".index/search.json", &facts.index.search),
+        (".index/state.json", &facts.index.state),
+    ] {
         match file {
             IndexFile::Malformed(reason) => sink.report(&RULE, path, reason.clone()),
             IndexFile::NotFile(kind) if *kind != Kind::Symlink => {

@@ -15,7 +15,11 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(facts: &Facts, sink: &mut Sink) {
     if let SchemaFacts::NotUtf8 { at } = facts.schema {
-        sink.report(&RULE, "schema.md", format!("is not UTF-8 at byte {}", at.saturating_add(1)));
+        sink.report(
+            &RULE,
+            "schema.md",
+            format!("is not UTF-8 at byte {}", at.saturating_add(1)),
+        );
     }
 }
 

@@ -35,7 +35,12 @@ mod tests {
     #[test]
     fn fires_on_links_above_pages_only() {
         let linking = |target: &str| wiki([page("sub/a", "A", &format!("[x]({target})"))], []);
-        for target in ["../../etc/passwd", "/top.md", "../../pages/sub/a.md", "%2e%2e/%2e%2e/x.md"] {
+        for target in [
+            "../../etc/passwd",
+            "/top.md",
+            "../../pages/sub/a.md",
+            "%2e%2e/%2e%2e/x.md",
+        ] {
             assert_reports(&super::RULE, linking(target), 1);
         }
         for target in ["../gone.md", "https://example.org/../..", "..", "#x"] {

@@ -18,7 +18,12 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts, sink: &mut Sink) {
-    let pages = || facts.pages.iter().filter_map(|page| Some((page, page.page()?)));
+    let pages = || {
+        facts
+            .pages
+            .iter()
+            .filter_map(|page| Some((page, page.page()?)))
+    };
     if pages().count() < 2 {
         return;
     }
@@ -34,7 +39,11 @@ fn check(facts: &Facts, sink: &mut Sink) {
     }
     for (page, (id, _)) in pages() {
         if !linked.contains(id) && !is_entry(id) {
-            sink.report(&RULE, &page.path, "no other page links to this page".to_owned());
+            sink.report(
+                &RULE,
+                &page.path,
+                "no other page links to this page".to_owned(),
+            );
         }
     }
 }
@@ -56,7 +65,10 @@ mod tests {
         assert_reports(&super::RULE, two("[a](a.md)", "[a](a.md)"), 1);
         assert_reports(&super::RULE, two("x", "y"), 2);
         let invalid = page_of_bytes("c", b"[b](b.md)");
-        let facts = wiki([page("a", "A", "x"), page("b", "B", "[a](a.md)"), invalid], []);
+        let facts = wiki(
+            [page("a", "A", "x"), page("b", "B", "[a](a.md)"), invalid],
+            [],
+        );
         assert_reports(&super::RULE, facts, 1);
     }
 

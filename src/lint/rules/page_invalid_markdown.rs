@@ -37,7 +37,11 @@ mod tests {
     fn fires_on_broken_frontmatter_with_line_and_cause() {
         assert_reports(&super::RULE, page("a", "A", "x"), 0);
         assert_reports(&super::RULE, page_of_bytes("a", b"# A\n"), 1);
-        assert_reports(&super::RULE, page_of_bytes("a", b"---\ntitle: \"\xff\"\n"), 1);
+        assert_reports(
+            &super::RULE,
+            page_of_bytes("a", b"---\ntitle: \"\xff\"\n"),
+            1,
+        );
         let id = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let text = format!(
             "---\ntitle: Release notes: May\nsummary: \"s\"\nsources:\n  - \"{id}\"\n---\n\nx\n"

@@ -37,8 +37,18 @@ mod tests {
     #[test]
     fn fires_on_names_that_are_no_page_id() {
         for name in [
-            "note.txt", "note.MD", ".md", "c:.md", "..md", "...md", ".gitkeep", "a%b/x.md", "c:/x.md",
-            "x.md/y.md", "back\\slash.md", "CON.md",
+            "note.txt",
+            "note.MD",
+            ".md",
+            "c:.md",
+            "..md",
+            "...md",
+            ".gitkeep",
+            "a%b/x.md",
+            "c:/x.md",
+            "x.md/y.md",
+            "back\\slash.md",
+            "CON.md",
         ] {
             assert_reports(&super::RULE, page_named(name), 1);
         }

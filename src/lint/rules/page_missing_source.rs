@@ -19,7 +19,11 @@ fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
         match facts.source(*id) {
             Some(source) if source.is_sound() => {}
             Some(_) => sink.report(&RULE, &page.path, format!("source {id} is damaged")),
-            None => sink.report(&RULE, &page.path, format!("source {id} is not in this wiki")),
+            None => sink.report(
+                &RULE,
+                &page.path,
+                format!("source {id} is not in this wiki"),
+            ),
         }
     }
 }
@@ -31,7 +35,11 @@ mod tests {
     #[test]
     fn fires_for_each_source_that_cannot_be_opened() {
         let page = || page_citing("a", &[b"abc", b"def"], "x");
-        assert_reports(&super::RULE, wiki([page()], [source(b"abc"), source(b"def")]), 0);
+        assert_reports(
+            &super::RULE,
+            wiki([page()], [source(b"abc"), source(b"def")]),
+            0,
+        );
         assert_reports(&super::RULE, wiki([page()], [source(b"abc")]), 1);
         assert_reports(&super::RULE, wiki([page()], []), 2);
         let damaged = source(b"abc").with_content(b"abd");
@@ -41,6 +49,10 @@ mod tests {
     #[test]
     fn a_source_whose_record_has_a_key_too_many_can_still_be_cited() {
         let odd = source(b"abc").with_extra_key("note");
-        assert_reports(&super::RULE, wiki([page_citing("a", &[b"abc"], "x")], [odd]), 0);
+        assert_reports(
+            &super::RULE,
+            wiki([page_citing("a", &[b"abc"], "x")], [odd]),
+            0,
+        );
     }
 }

@@ -18,9 +18,10 @@ fn check(facts: &Facts, sink: &mut Sink) {
     if facts.root != RootFacts::Directory {
         return;
     }
-    for (name, directory) in
-        [("pages", facts.pages_directory), ("sources", facts.sources_directory)]
-    {
+    for (name, directory) in [
+        ("pages", facts.pages_directory),
+        ("sources", facts.sources_directory),
+    ] {
         if directory == DirectoryFacts::Missing {
             sink.report(&RULE, name, format!("directory {name} is missing"));
         }

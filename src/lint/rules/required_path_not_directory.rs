@@ -31,7 +31,11 @@ fn check(facts: &Facts, sink: &mut Sink) {
                 sink.report(&RULE, name, format!("is {kind}, not a directory"));
             }
             DirectoryFacts::Unreadable => {
-                sink.report(&RULE, name, "cannot be listed: permission denied".to_owned());
+                sink.report(
+                    &RULE,
+                    name,
+                    "cannot be listed: permission denied".to_owned(),
+                );
             }
         }
     }

@@ -15,7 +15,11 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(source: &SourceFacts, sink: &mut Sink) {
     if source.id().is_some() && source.content == ContentFacts::Missing {
-        sink.report(&RULE, format!("{}/content", source.path), "the preserved bytes are gone".to_owned());
+        sink.report(
+            &RULE,
+            format!("{}/content", source.path),
+            "the preserved bytes are gone".to_owned(),
+        );
     }
 }
 

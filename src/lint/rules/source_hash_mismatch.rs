@@ -19,7 +19,11 @@ fn check(source: &SourceFacts, sink: &mut Sink) {
         && let ContentFacts::Read { hash, .. } = source.content
         && hash != id.hash()
     {
-        sink.report(&RULE, format!("{}/content", source.path), format!("hashes to {hash}"));
+        sink.report(
+            &RULE,
+            format!("{}/content", source.path),
+            format!("hashes to {hash}"),
+        );
     }
 }
 

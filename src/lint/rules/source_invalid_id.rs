@@ -23,7 +23,11 @@ fn check(source: &SourceFacts, sink: &mut Sink) {
             "its name is not a SHA-256 in 64 lower-case hexadecimal digits".to_owned(),
         ),
         SourceName::Id(_) if source.kind != Kind::Directory => {
-            sink.report(&RULE, &source.path, format!("is {}, not a directory", source.kind));
+            sink.report(
+                &RULE,
+                &source.path,
+                format!("is {}, not a directory", source.kind),
+            );
         }
         SourceName::Id(_) => {}
     }
@@ -41,6 +45,10 @@ mod tests {
         assert_reports(&super::RULE, source_named(id, Kind::Directory), 0);
         assert_reports(&super::RULE, source_named(id, Kind::File), 1);
         assert_reports(&super::RULE, source_named(&id[1..], Kind::Directory), 1);
-        assert_reports(&super::RULE, source_named(&id.to_uppercase(), Kind::Directory), 1);
+        assert_reports(
+            &super::RULE,
+            source_named(&id.to_uppercase(), Kind::Directory),
+            1,
+        );
     }
 }

@@ -23,7 +23,10 @@ fn check(source: &SourceFacts, sink: &mut Sink) {
         sink.report(
             &RULE,
             format!("{}/metadata.json", source.path),
-            format!("byteCount says {}, content has {byte_count} bytes", record.byte_count),
+            format!(
+                "byteCount says {}, content has {byte_count} bytes",
+                record.byte_count
+            ),
         );
     }
 }

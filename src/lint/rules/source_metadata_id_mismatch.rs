@@ -33,8 +33,16 @@ mod tests {
 
     #[test]
     fn fires_on_the_record_of_another_source() {
-        assert_reports(&super::RULE, source(b"abc").with_metadata(&record(b"abd")), 1);
-        assert_reports(&super::RULE, source(b"abc").with_metadata("{\"id\": \"x\"}"), 0);
+        assert_reports(
+            &super::RULE,
+            source(b"abc").with_metadata(&record(b"abd")),
+            1,
+        );
+        assert_reports(
+            &super::RULE,
+            source(b"abc").with_metadata("{\"id\": \"x\"}"),
+            0,
+        );
         assert_reports(&super::RULE, source(b"abc"), 0);
     }
 }

@@ -20,7 +20,11 @@ fn check(source: &SourceFacts, sink: &mut Sink) {
         && let MetadataFacts::Read(examined) = &source.metadata
         && let Err(MetadataFault::Invalid(causes)) = &examined.record
     {
-        sink.report(&RULE, format!("{}/metadata.json", source.path), causes.clone());
+        sink.report(
+            &RULE,
+            format!("{}/metadata.json", source.path),
+            causes.clone(),
+        );
     }
 }
 

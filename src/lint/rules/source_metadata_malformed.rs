@@ -20,7 +20,11 @@ fn check(source: &SourceFacts, sink: &mut Sink) {
         && let MetadataFacts::Read(examined) = &source.metadata
         && let Err(MetadataFault::Malformed(cause)) = &examined.record
     {
-        sink.report(&RULE, format!("{}/metadata.json", source.path), format!("is not {cause}"));
+        sink.report(
+            &RULE,
+            format!("{}/metadata.json", source.path),
+            format!("is not {cause}"),
+        );
     }
 }
 

@@ -33,8 +33,16 @@ mod tests {
 
     #[test]
     fn fires_for_each_unknown_key_of_a_record() {
-        assert_reports(&super::RULE, source(b"abc").with_extra_key("constructor"), 1);
-        assert_reports(&super::RULE, source(b"abc").with_metadata("{\"a\": 1, \"b\": 2}"), 2);
+        assert_reports(
+            &super::RULE,
+            source(b"abc").with_extra_key("constructor"),
+            1,
+        );
+        assert_reports(
+            &super::RULE,
+            source(b"abc").with_metadata("{\"a\": 1, \"b\": 2}"),
+            2,
+        );
         assert_reports(&super::RULE, source(b"abc").with_metadata("[\"a\"]"), 0);
         assert_reports(&super::RULE, source(b"abc"), 0);
     }

@@ -16,24 +16,36 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(entry: &EntryFacts, sink: &mut Sink) {
-    if !matches!(entry.kind, Kind::Directory | Kind::Symlink) && is_temporary(entry.name())
-    {
-        sink.report(&RULE, &entry.path, "was left behind by a write that was cut off".to_owned());
+    if !matches!(entry.kind, Kind::Directory | Kind::Symlink) && is_temporary(entry.name()) {
+        sink.report(
+            &RULE,
+            &entry.path,
+            "was left behind by a write that was cut off".to_owned(),
+        );
     }
 }
 
 /// `.`, a name, `.tmp-`, decimal digits, `-`, lower-case hexadecimal digits.
 fn is_temporary(name: &str) -> bool {
-    let Some((rest, random)) = name.rsplit_once('-') else { return false };
-    let Some((rest, process)) = rest.rsplit_once('-') else { return false };
-    let Some(stem) = rest.strip_suffix(".tmp").and_then(|rest| rest.strip_prefix('.')) else {
+    let Some((rest, random)) = name.rsplit_once('-') else {
+        return false;
+    };
+    let Some((rest, process)) = rest.rsplit_once('-') else {
+        return false;
+    };
+    let Some(stem) = rest
+        .strip_suffix(".tmp")
+        .and_then(|rest| rest.strip_prefix('.'))
+    else {
         return false;
     };
     !stem.is_empty()
         && !process.is_empty()
         && process.bytes().all(|b| b.is_ascii_digit())
         && !random.is_empty()
-        && random.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        && random
+            .bytes()
+            .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]
@@ -43,7 +55,11 @@ mod tests {
 
     #[test]
     fn fires_on_the_pattern_and_not_on_look_alikes() {
-        for name in [".alpha.md.tmp-123-0a1b2c", "pages/sub/.b.tmp-4-0", ".a.tmp-1-2.tmp-1-ab"] {
+        for name in [
+            ".alpha.md.tmp-123-0a1b2c",
+            "pages/sub/.b.tmp-4-0",
+            ".a.tmp-1-2.tmp-1-ab",
+        ] {
             assert_reports(&super::RULE, entry(name, Kind::File), 1);
         }
         for name in [

@@ -22,7 +22,11 @@ fn check(facts: &Facts, sink: &mut Sink) {
     }
     for entry in &facts.entries {
         if entry.kind == Kind::Symlink {
-            sink.report(&RULE, &entry.path, "is a symbolic link, which is never followed".to_owned());
+            sink.report(
+                &RULE,
+                &entry.path,
+                "is a symbolic link, which is never followed".to_owned(),
+            );
         }
     }
 }

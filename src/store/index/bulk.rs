@@ -48,7 +48,10 @@ impl List {
         for _ in 0..self.pending_count {
             section = section.wrapping_add(take(&mut rest).map_err(|_| lost())?);
             let weight = take(&mut rest).map_err(|_| lost())?;
-            row.push(Posting { section, weight }, lengths.get(section).unwrap_or(0));
+            row.push(
+                Posting { section, weight },
+                lengths.get(section).unwrap_or(0),
+            );
         }
         Ok(row)
     }
@@ -85,10 +88,16 @@ impl BulkIndexer {
         let id = match self.ids.get(term) {
             Some(&id) => id,
             None => {
-                let id = u32::try_from(self.lists.len())
-                    .map_err(|_| StoreError::TooLarge { what: "the dictionary", limit: 1 << 32 })?;
+                let id = u32::try_from(self.lists.len()).map_err(|_| StoreError::TooLarge {
+                    what: "the dictionary",
+                    limit: 1 << 32,
+                })?;
                 self.ids.insert(term.into(), id);
-                self.lists.push(List { base: u32::MAX, last: u32::MAX, ..List::default() });
+                self.lists.push(List {
+                    base: u32::MAX,
+                    last: u32::MAX,
+                    ..List::default()
+                });
                 id
             }
         };

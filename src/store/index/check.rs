@@ -39,7 +39,9 @@ impl IndexCheck {
 pub fn check(view: &View, set: IndexSet) -> Result<IndexCheck, StoreError> {
     guard(|| {
         let mut found = IndexCheck::default();
-        let Some(rows) = view.rows(set.delta())? else { return Ok(found) };
+        let Some(rows) = view.rows(set.delta())? else {
+            return Ok(found);
+        };
         let state = match State::read(set, &rows) {
             Ok(state) => state,
             Err(error) if error.is_damage() => {
@@ -122,7 +124,12 @@ fn check_postings(
     let mut by_id: BTreeMap<u32, Term> = BTreeMap::new();
     if let Some(rows) = view.rows(set.terms())? {
         let visited = terms::visit(&rows, b"", &mut |bytes, id| {
-            let term = Term { bytes: bytes.to_vec(), postings: 0, frequency: None, last: None };
+            let term = Term {
+                bytes: bytes.to_vec(),
+                postings: 0,
+                frequency: None,
+                last: None,
+            };
             if by_id.insert(id, term).is_some() || u64::from(id) >= state.next_term {
                 found.problem(format!("term id {id} is not one term's"));
             }
@@ -200,7 +207,9 @@ fn check_row(
                 }
             };
             if !bounded {
-                found.problem(format!("posting row {key:x} is wrong about section {section}"));
+                found.problem(format!(
+                    "posting row {key:x} is wrong about section {section}"
+                ));
             }
         }
     }

@@ -133,12 +133,17 @@ impl DeltaRow {
                 if gap == 0 && at > 0 {
                     return Err(PostingsError::new("repeats a section"));
                 }
-                id = id.checked_add(gap).ok_or(PostingsError::new("exceeds the ids"))?;
+                id = id
+                    .checked_add(gap)
+                    .ok_or(PostingsError::new("exceeds the ids"))?;
                 list.push((id, if lengths { take(rest)? } else { 0 }));
             }
             Ok(list)
         };
-        let removed: Vec<u32> = ids(&mut rest, false)?.into_iter().map(|(id, _)| id).collect();
+        let removed: Vec<u32> = ids(&mut rest, false)?
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect();
         let added = ids(&mut rest, true)?;
         let mut slices: [Vec<u32>; SLICES] = Default::default();
         let places = |rest: &mut &[u8], among: usize, weights: bool| {
@@ -161,8 +166,9 @@ impl DeltaRow {
                 let start = bytes.len() - rest.len();
                 slice.push(u32::try_from(start).map_err(|_| PostingsError::new("is too long"))?);
                 let length = take(&mut rest)? as usize;
-                let (term, tail) =
-                    rest.split_at_checked(length).ok_or(PostingsError::new("ends too early"))?;
+                let (term, tail) = rest
+                    .split_at_checked(length)
+                    .ok_or(PostingsError::new("ends too early"))?;
                 if before.is_some_and(|before| before >= term) {
                     return Err(PostingsError::new("has terms out of order"));
                 }
@@ -175,7 +181,12 @@ impl DeltaRow {
         if !rest.is_empty() {
             return Err(PostingsError::new("has a tail"));
         }
-        Ok(Self { removed, added, bytes, slices })
+        Ok(Self {
+            removed,
+            added,
+            bytes,
+            slices,
+        })
     }
 
     fn entry(&self, start: u32) -> (&[u8], &[u8]) {
@@ -194,7 +205,9 @@ impl DeltaRow {
             change.added.push((Posting { section, weight }, length));
         }
         for _ in 0..next()? {
-            change.removed.push(*self.removed.get(next()? as usize).ok_or_else(LAYOUT)?);
+            change
+                .removed
+                .push(*self.removed.get(next()? as usize).ok_or_else(LAYOUT)?);
         }
         Ok(change)
     }
@@ -258,7 +271,9 @@ pub(crate) fn read(
     delta: &NumberedRows<'_>,
     sequence: u64,
 ) -> Result<Option<DeltaRow>, StoreError> {
-    let Some(value) = delta.get(sequence)? else { return Ok(None) };
+    let Some(value) = delta.get(sequence)? else {
+        return Ok(None);
+    };
     let name = set.names()[3];
     let payload = codec::unseal(name, &sequence.to_be_bytes(), ROW_VERSION, value.value())?;
     DeltaRow::parse(payload.to_vec())

@@ -142,19 +142,30 @@ fn change_lengths(
     let removals = changes.removed.iter().map(|&section| (section, None));
     for (section, before) in lengths::change(set, &mut rows, removals)? {
         let Some(length) = before else {
-            return Err(StoreError::damaged(format!("section {section} is not in the index")));
+            return Err(StoreError::damaged(format!(
+                "section {section} is not in the index"
+            )));
         };
         state.sections = state.sections.saturating_sub(1);
         state.total_length = state.total_length.saturating_sub(u64::from(length));
     }
-    let additions = changes.added.iter().map(|&(section, length)| (section, Some(length)));
+    let additions = changes
+        .added
+        .iter()
+        .map(|&(section, length)| (section, Some(length)));
     for (section, before) in lengths::change(set, &mut rows, additions)? {
         if before.is_some() {
-            return Err(StoreError::damaged(format!("section {section} is already indexed")));
+            return Err(StoreError::damaged(format!(
+                "section {section} is already indexed"
+            )));
         }
     }
     state.sections += changes.added.len() as u64;
-    state.total_length += changes.added.iter().map(|&(_, length)| u64::from(length)).sum::<u64>();
+    state.total_length += changes
+        .added
+        .iter()
+        .map(|&(_, length)| u64::from(length))
+        .sum::<u64>();
     Ok(())
 }
 
@@ -204,7 +215,10 @@ fn gather(
             let sum = all.entry(term).or_default();
             for section in change.removed {
                 // Added by an earlier row of these, or waiting in the postings.
-                match sum.added.binary_search_by_key(&section, |(posting, _)| posting.section) {
+                match sum
+                    .added
+                    .binary_search_by_key(&section, |(posting, _)| posting.section)
+                {
                     Ok(at) => {
                         sum.added.remove(at);
                     }
@@ -232,8 +246,10 @@ fn fold_terms(
         let (id, new) = match terms::get(terms, term)? {
             Some(id) => (id, false),
             None => {
-                let id = u32::try_from(state.next_term)
-                    .map_err(|_| StoreError::TooLarge { what: "the dictionary", limit: 1 << 32 })?;
+                let id = u32::try_from(state.next_term).map_err(|_| StoreError::TooLarge {
+                    what: "the dictionary",
+                    limit: 1 << 32,
+                })?;
                 state.next_term += 1;
                 terms::put(terms, term, id)?;
                 (id, true)
@@ -268,7 +284,9 @@ fn fold_term(
     };
     change.removed.sort_unstable();
     let first_open = open.first_section().unwrap_or(u32::MAX);
-    let in_closed = change.removed.partition_point(|&section| section < first_open);
+    let in_closed = change
+        .removed
+        .partition_point(|&section| section < first_open);
     let (closed, opened) = change.removed.split_at(in_closed);
     if open.remove(opened) != opened.len() {
         return Err(absent());
@@ -283,7 +301,9 @@ fn fold_term(
         .ok_or_else(absent)?;
     for (Posting { section, weight }, length) in change.added {
         if open.last_section().is_some_and(|last| last >= section) {
-            return Err(StoreError::damaged(format!("term {id} has section {section} already")));
+            return Err(StoreError::damaged(format!(
+                "term {id} has section {section} already"
+            )));
         }
         open.push(Posting { section, weight }, length);
     }

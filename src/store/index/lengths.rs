@@ -45,7 +45,10 @@ pub(crate) fn change(
 ) -> Result<Vec<(u32, Option<u32>)>, StoreError> {
     let mut blocks: BTreeMap<u32, Vec<(u32, Option<u32>)>> = BTreeMap::new();
     for (section, length) in changes {
-        blocks.entry(section / LENGTH_BLOCK as u32).or_default().push((section, length));
+        blocks
+            .entry(section / LENGTH_BLOCK as u32)
+            .or_default()
+            .push((section, length));
     }
     let mut before = Vec::new();
     for (block, changes) in blocks {
@@ -70,7 +73,10 @@ pub(crate) fn load(set: IndexSet, lengths: &BlockRows<'_>) -> Result<Lengths, St
         let (block, value) = entry?;
         let block = block.value();
         if block as usize > u32::MAX as usize / LENGTH_BLOCK {
-            return Err(StoreError::damaged(format!("row {block} of {}", set.names()[2])));
+            return Err(StoreError::damaged(format!(
+                "row {block} of {}",
+                set.names()[2]
+            )));
         }
         all.set_block(block, &*read(set, block, value.value())?);
     }

@@ -144,16 +144,28 @@ impl State {
 
     /// Average section length in tokens.
     fn average_length(&self) -> f64 {
-        if self.sections == 0 { 0.0 } else { self.total_length as f64 / self.sections as f64 }
+        if self.sections == 0 {
+            0.0
+        } else {
+            self.total_length as f64 / self.sections as f64
+        }
     }
 
     fn read(set: IndexSet, delta: &NumberedRows<'_>) -> Result<Self, StoreError> {
-        let Some(value) = delta.get(STATE_KEY)? else { return Ok(Self::default()) };
-        let payload =
-            codec::unseal(set.names()[3], &STATE_KEY.to_be_bytes(), STATE_VERSION, value.value())?;
+        let Some(value) = delta.get(STATE_KEY)? else {
+            return Ok(Self::default());
+        };
+        let payload = codec::unseal(
+            set.names()[3],
+            &STATE_KEY.to_be_bytes(),
+            STATE_VERSION,
+            value.value(),
+        )?;
         let (numbers, rest) = payload.as_chunks::<8>();
         if numbers.len() != 6 + SLICES || !rest.is_empty() {
-            return Err(StoreError::damaged("the state of the index has another size"));
+            return Err(StoreError::damaged(
+                "the state of the index has another size",
+            ));
         }
         let mut numbers = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes));
         let mut next = || numbers.next().unwrap_or(0);
@@ -175,8 +187,12 @@ impl State {
         for number in self.numbers() {
             payload.extend_from_slice(&number.to_le_bytes());
         }
-        let value =
-            codec::seal(set.names()[3], &STATE_KEY.to_be_bytes(), STATE_VERSION, &payload);
+        let value = codec::seal(
+            set.names()[3],
+            &STATE_KEY.to_be_bytes(),
+            STATE_VERSION,
+            &payload,
+        );
         delta.insert(STATE_KEY, value.as_slice())?;
         Ok(())
     }

@@ -63,7 +63,9 @@ pub(crate) fn load(
         let row_key = row_key.value();
         open = row_key == open_key(term);
         let payload = unseal(set, row_key, value.value())?;
-        loaded.push_row(payload).map_err(|error| damaged(set, row_key, error))?;
+        loaded
+            .push_row(payload)
+            .map_err(|error| damaged(set, row_key, error))?;
     }
     if !open {
         return Err(StoreError::damaged(format!("term {term} has no open row")));
@@ -83,7 +85,8 @@ pub(crate) fn document_frequency(
         return Err(StoreError::damaged(format!("term {term} has no open row")));
     };
     let mut row = TermPostings::default();
-    row.push_row(unseal(set, key, value.value())?).map_err(|error| damaged(set, key, error))?;
+    row.push_row(unseal(set, key, value.value())?)
+        .map_err(|error| damaged(set, key, error))?;
     Ok(row.document_frequency)
 }
 
@@ -102,7 +105,10 @@ pub(crate) fn split(open: &mut Row) -> Vec<Row> {
             .count();
         let rest = open.blocks.split_off(blocks);
         let full = std::mem::replace(&mut open.blocks, rest);
-        closed.push(Row { document_frequency: 0, blocks: full });
+        closed.push(Row {
+            document_frequency: 0,
+            blocks: full,
+        });
     }
     closed
 }

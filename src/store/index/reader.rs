@@ -87,7 +87,11 @@ struct Recent<T> {
 
 impl<T> Default for Recent<T> {
     fn default() -> Self {
-        Self { young: HashMap::new(), old: HashMap::new(), size: 0 }
+        Self {
+            young: HashMap::new(),
+            old: HashMap::new(),
+            size: 0,
+        }
     }
 }
 
@@ -167,7 +171,11 @@ impl<'a> IndexReader<'a> {
             };
             let mut cached = own.as_ref().unwrap_or(cache).lock();
             cached.advance(view, set, &delta, &state)?;
-            let deltas = cached.deltas.iter().map(|(&at, row)| (at, Arc::clone(row))).collect();
+            let deltas = cached
+                .deltas
+                .iter()
+                .map(|(&at, row)| (at, Arc::clone(row)))
+                .collect();
             let (lengths, norms) = (cached.lengths.clone(), cached.norms.clone());
             drop(cached);
             Ok(Self {
@@ -190,8 +198,8 @@ impl<'a> IndexReader<'a> {
     /// The cache, unless another reader has moved it to a newer state meanwhile.
     fn cached(&self) -> Option<MutexGuard<'_, Cached>> {
         let cached = self.cache().lock();
-        let same = (cached.generation, cached.sequence)
-            == (self.state.generation, self.state.sequence);
+        let same =
+            (cached.generation, cached.sequence) == (self.state.generation, self.state.sequence);
         same.then_some(cached)
     }
 
@@ -284,7 +292,9 @@ impl<'a> IndexReader<'a> {
     /// The delta rows that a slice is not folded up to.
     fn unfolded(&self, slice: usize) -> impl Iterator<Item = &(u64, Arc<DeltaRow>)> {
         let folded = self.state.folded[slice];
-        self.deltas.iter().filter(move |(sequence, _)| *sequence > folded)
+        self.deltas
+            .iter()
+            .filter(move |(sequence, _)| *sequence > folded)
     }
 
     fn rows_of(&self, term: &[u8], slice: usize) -> Result<Option<Arc<TermPostings>>, StoreError> {
@@ -296,8 +306,12 @@ impl<'a> IndexReader<'a> {
             return Ok(found.rows);
         }
         let rows = guard(|| {
-            let Some(terms) = self.view.rows(self.set.terms())? else { return Ok(None) };
-            let Some(id) = terms::get(&terms, term)? else { return Ok(None) };
+            let Some(terms) = self.view.rows(self.set.terms())? else {
+                return Ok(None);
+            };
+            let Some(id) = terms::get(&terms, term)? else {
+                return Ok(None);
+            };
             let Some(rows) = self.view.rows(self.set.postings())? else {
                 return Err(StoreError::damaged("the index has terms but no postings"));
             };
@@ -305,7 +319,10 @@ impl<'a> IndexReader<'a> {
         })?;
         if let Some(mut cached) = self.cached() {
             let size = rows.as_ref().map_or(0, |rows| rows.memory());
-            let entry = TermRowsAt { folded, rows: rows.clone() };
+            let entry = TermRowsAt {
+                folded,
+                rows: rows.clone(),
+            };
             cached.rows.put(term.into(), entry, size, ROWS_BUDGET);
         }
         Ok(rows)
@@ -319,7 +336,9 @@ impl<'a> IndexReader<'a> {
         }
         let slice = slice_of(term);
         let rows = self.rows_of(term, slice)?;
-        let mut frequency = rows.as_ref().map_or(0, |rows| u64::from(rows.document_frequency));
+        let mut frequency = rows
+            .as_ref()
+            .map_or(0, |rows| u64::from(rows.document_frequency));
         let mut recent: Vec<Posting> = Vec::new();
         for (_, row) in self.unfolded(slice) {
             if let Some(change) = row.get(slice, term)? {
@@ -331,10 +350,15 @@ impl<'a> IndexReader<'a> {
             }
         }
         let plan = Plan::new(rows, &recent, &self.lengths, &self.norms);
-        let planned = Arc::new(Planned { document_frequency: frequency, plan });
+        let planned = Arc::new(Planned {
+            document_frequency: frequency,
+            plan,
+        });
         if let Some(mut cached) = self.cached() {
             let size = planned.plan.memory();
-            cached.plans.put(term.into(), Arc::clone(&planned), size, PLANS_BUDGET);
+            cached
+                .plans
+                .put(term.into(), Arc::clone(&planned), size, PLANS_BUDGET);
         }
         Ok(planned)
     }
@@ -387,7 +411,10 @@ impl Cached {
         state: &State,
     ) -> Result<(), StoreError> {
         if self.generation != state.generation {
-            *self = Self { generation: state.generation, ..Self::default() };
+            *self = Self {
+                generation: state.generation,
+                ..Self::default()
+            };
         }
         if self.sequence == state.sequence && self.lengths.is_some() {
             return Ok(());
@@ -395,7 +422,8 @@ impl Cached {
         let known = self.sequence;
         let mut lengths = self.lengths.take();
         self.plans.clear();
-        self.deltas.retain(|&sequence, _| sequence > state.folded_whole());
+        self.deltas
+            .retain(|&sequence, _| sequence > state.folded_whole());
         // All or nothing below: a failure leaves a cache that starts again.
         self.sequence = 0;
         for sequence in state.folded_whole() + 1..=state.sequence {

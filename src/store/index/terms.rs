@@ -34,7 +34,10 @@ fn unseal(term: &[u8], value: u64) -> Result<u32, StoreError> {
     if seal(term, id) == value {
         return Ok(id);
     }
-    Err(StoreError::damaged(format!("row \"{}\" of terms fails its check", term.escape_ascii())))
+    Err(StoreError::damaged(format!(
+        "row \"{}\" of terms fails its check",
+        term.escape_ascii()
+    )))
 }
 
 /// The id of a term.

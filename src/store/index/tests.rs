@@ -45,14 +45,28 @@ impl Model {
     fn exhaustive(&self, query: &[(String, u32)], k: usize) -> Vec<Hit> {
         let total: u64 = self.sections.values().map(|s| u64::from(s.length)).sum();
         let count = self.sections.len() as u64;
-        let scorer = Scorer::new(if count == 0 { 0.0 } else { total as f64 / count as f64 });
+        let scorer = Scorer::new(if count == 0 {
+            0.0
+        } else {
+            total as f64 / count as f64
+        });
         let weight = |section: &AnalyzedSection, term: &str| {
-            section.terms.iter().find(|(known, _)| known == term).map(|(_, weight)| *weight)
+            section
+                .terms
+                .iter()
+                .find(|(known, _)| known == term)
+                .map(|(_, weight)| *weight)
         };
-        let frequency =
-            |term: &str| self.sections.values().filter(|s| weight(s, term).is_some()).count();
-        let idfs: Vec<f64> =
-            query.iter().map(|(term, _)| idf(count, frequency(term) as u64)).collect();
+        let frequency = |term: &str| {
+            self.sections
+                .values()
+                .filter(|s| weight(s, term).is_some())
+                .count()
+        };
+        let idfs: Vec<f64> = query
+            .iter()
+            .map(|(term, _)| idf(count, frequency(term) as u64))
+            .collect();
         let mut hits = Vec::new();
         for (&id, section) in &self.sections {
             let mut score = 0.0;
@@ -69,7 +83,9 @@ impl Model {
             }
         }
         hits.sort_by(|a, b| {
-            b.score.total_cmp(&a.score).then_with(|| tie(a.section).cmp(&tie(b.section)))
+            b.score
+                .total_cmp(&a.score)
+                .then_with(|| tie(a.section).cmp(&tie(b.section)))
         });
         hits.truncate(k);
         hits
@@ -85,7 +101,11 @@ impl Model {
         assert_eq!(reader.document_count(), self.sections.len() as u64);
         for query in queries {
             for k in [1, 5, 50] {
-                assert_eq!(search(&reader, query, k), self.exhaustive(query, k), "{query:?}");
+                assert_eq!(
+                    search(&reader, query, k),
+                    self.exhaustive(query, k),
+                    "{query:?}"
+                );
             }
         }
         let found = check(view, SET).unwrap();
@@ -123,8 +143,10 @@ impl Model {
         }
         let mut added = Vec::new();
         for (length, terms) in &step.add {
-            let terms: Vec<(String, u32)> =
-                terms.iter().map(|(term, weight)| (format!("t{term}"), *weight)).collect();
+            let terms: Vec<(String, u32)> = terms
+                .iter()
+                .map(|(term, weight)| (format!("t{term}"), *weight))
+                .collect();
             let analyzed = section(*length, &terms);
             self.sections.insert(self.next, analyzed.clone());
             added.push((self.next, analyzed));
@@ -227,12 +249,21 @@ fn index_of(number: u32) -> prop::sample::Index {
     use proptest::strategy::ValueTree as _;
     use proptest::test_runner::{Config, RngSeed, TestRunner};
     let seed = RngSeed::Fixed(u64::from(number));
-    let config = Config { rng_seed: seed, ..Config::default() };
-    any::<prop::sample::Index>().new_tree(&mut TestRunner::new(config)).unwrap().current()
+    let config = Config {
+        rng_seed: seed,
+        ..Config::default()
+    };
+    any::<prop::sample::Index>()
+        .new_tree(&mut TestRunner::new(config))
+        .unwrap()
+        .current()
 }
 
 fn words(query: &[(&str, u32)]) -> Vec<(String, u32)> {
-    query.iter().map(|&(term, count)| (term.to_owned(), count)).collect()
+    query
+        .iter()
+        .map(|&(term, count)| (term.to_owned(), count))
+        .collect()
 }
 
 #[test]
@@ -241,7 +272,10 @@ fn many_sections_fill_rows_and_lose_some_again() {
     let store = place.create();
     let cache = IndexCache::default();
     let mut model = Model::default();
-    let queries = [words(&[("t3", 1)]), words(&[("t1", 1), ("t7", 2), ("t12", 1)])];
+    let queries = [
+        words(&[("t3", 1)]),
+        words(&[("t1", 1), ("t7", 2), ("t12", 1)]),
+    ];
     // Small writes leave delta rows; large ones are folded at once.
     for (writes, each) in [(3, 3000), (40, 40), (1, 4000), (9, 8)] {
         large(&mut model, &store, writes, each);

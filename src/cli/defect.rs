@@ -1,8 +1,10 @@
 //! What happens on a defect of our own: one honest line, exit status 3.
 
+use std::io::Write as _;
 use std::panic::{self, PanicHookInfo};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::output::say;
+use super::output::{ErrorDocument, ErrorObject, say};
 use crate::store;
 
 /// Makes a panic end the process with one line on standard error and exit status 3. A crash at
@@ -13,12 +15,33 @@ pub fn install() {
             // An answer about a damaged file; the store says so as an error.
             return;
         }
-        say(&line(info));
+        let message = message(info);
+        if JSON.load(Ordering::Relaxed) {
+            // No code of the table: those are answers, and this is none.
+            let error = ErrorObject {
+                code: "INTERNAL",
+                message: &message,
+                hint: Some("please report it"),
+                input: None,
+            };
+            if let Ok(document) = serde_json::to_string(&ErrorDocument { error }) {
+                let _ = writeln!(std::io::stdout(), "{document}");
+            }
+        } else {
+            say(&format!("error: {message}\nhint: please report it\n"));
+        }
         std::process::exit(3);
     }));
 }
 
-fn line(info: &PanicHookInfo<'_>) -> String {
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// Says that standard output must carry a JSON document, whatever happens.
+pub(super) fn speak_json(json: bool) {
+    JSON.store(json, Ordering::Relaxed);
+}
+
+fn message(info: &PanicHookInfo<'_>) -> String {
     let payload = info.payload();
     let message = payload
         .downcast_ref::<&str>()
@@ -30,5 +53,5 @@ fn line(info: &PanicHookInfo<'_>) -> String {
         .map(|place| format!(" ({}:{})", place.file(), place.line()))
         .unwrap_or_default();
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("error: a defect of llmwiki itself, please report it: {message}{place}\n")
+    format!("a defect of llmwiki itself: {message}{place}")
 }

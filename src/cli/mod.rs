@@ -56,6 +56,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .iter()
         .take_while(|word| *word != "--")
         .any(|word| word == "--json");
+    defect::speak_json(json);
     ExitCode::from(match commands::parser().try_get_matches_from(&arguments) {
         Ok(matches) => dispatch(&matches),
         Err(cause) => usage(&cause, json),
@@ -76,7 +77,7 @@ fn dispatch(matches: &clap::ArgMatches) -> u8 {
         .iter()
         .find(|command| command.name == name)
     {
-        Session::open(&globals, console.clone(), command.shows_progress)
+        Session::open(&globals, console.clone(), command)
             .map_err(Failure::from)
             .and_then(|session| {
                 let outcome = (command.run)(arguments, &session);

@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
-use serde_json::json;
 
 use super::Exit;
 use super::globals::{Color, Globals};
@@ -127,16 +126,16 @@ impl Console {
     /// Reports an error about one of several inputs.
     pub(crate) fn fail_input(&self, error: &Error, input: Option<&str>) -> Exit {
         if self.json {
-            let mut object = json!({
-                "code": error.code().as_str(),
-                "message": message(error),
-                "hint": error.hint(),
-            });
-            if let Some(input) = input {
-                object["input"] = input.into();
-            }
+            let document = ErrorDocument {
+                error: ErrorObject {
+                    code: error.code().as_str(),
+                    message: &message(error),
+                    hint: error.hint(),
+                    input,
+                },
+            };
             // Where even this cannot be written, the exit status is what is left to say.
-            let _ = self.json(&json!({ "error": object }));
+            let _ = self.json(&document);
         } else {
             let about = input.map(|input| format!("{input}: ")).unwrap_or_default();
             let code = error.code();
@@ -151,6 +150,22 @@ impl Console {
         }
         Exit::Failed(error.code().row().exit_status)
     }
+}
+
+/// An error as the one JSON document of a failed command.
+#[derive(Debug, Serialize)]
+pub(super) struct ErrorDocument<'a> {
+    pub(super) error: ErrorObject<'a>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ErrorObject<'a> {
+    pub(super) code: &'a str,
+    pub(super) message: &'a str,
+    pub(super) hint: Option<&'a str>,
+    /// Which of several inputs it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) input: Option<&'a str>,
 }
 
 /// The message with its causes, where a cause says something new.

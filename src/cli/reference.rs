@@ -63,7 +63,8 @@ pub fn errors() -> String {
          stale.\n\nAn error means that nothing was written. On the command line it is \
          `error: ..` and `hint: ..` on standard error, with `--json` the document \
          `{\"error\":{\"code\",\"message\",\"hint\"}}` on standard output, where `hint` may be \
-         null. Codes are stable; messages are for people.\n\n\
+         null. Codes are stable; messages are for people. A defect of llmwiki itself ends \
+         with exit status 3 and the code `INTERNAL`.\n\n\
          | code | meaning | exit | HTTP | JSON-RPC |\n| --- | --- | ---: | ---: | ---: |\n",
     );
     for row in ErrorCode::ALL.iter().map(|code| code.row()) {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::Exit;
-use super::commands::Command;
+use super::commands::{Command, CommandEntry};
 use super::globals::Globals;
 use super::output::{Console, Failure};
 use super::progress::Bars;
 use super::signals::{self, Waiting};
-use crate::config::{self, Chosen, Environment};
+use crate::config::{self, Chosen, Environment, Loaded};
 use crate::context::{Cancellation, Clock, Context, FixedClock, SystemClock};
 use crate::error::{Error, ErrorCode};
 use crate::wiki::Wiki;
@@ -28,16 +28,20 @@ impl Session {
     pub(crate) fn open(
         globals: &Globals,
         console: Console,
-        shows_progress: bool,
+        command: &CommandEntry,
     ) -> Result<Self, Error> {
         let environment = Environment::of_process()?;
-        let loaded = config::load(&environment, &globals.flags())?;
+        let loaded = if command.needs_wiki {
+            config::load(&environment, &globals.flags())?
+        } else {
+            Loaded::default()
+        };
         let clock = clock(&environment)?;
         let cancellation = Cancellation::default();
         let waiting = signals::install(cancellation.clone(), console.clone())?;
         let mut ctx =
             Context::new(clock, loaded.config.limits.clone()).with_cancellation(cancellation);
-        let bars = (shows_progress && !console.quiet)
+        let bars = (command.shows_progress && !console.quiet)
             .then(Bars::on_terminal)
             .flatten();
         if let Some(bars) = &bars {

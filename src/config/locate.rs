@@ -10,7 +10,7 @@ use crate::tree;
 const DEFAULT_NAME: &str = ".llmwiki";
 
 /// Who chose the root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Chosen {
     /// The flag `--root`.
     Flag,
@@ -21,6 +21,7 @@ pub enum Chosen {
     /// It was found here or further up.
     Found,
     /// Nothing was found: this is where one would be made.
+    #[default]
     Default,
 }
 

@@ -121,8 +121,8 @@ pub struct Flags {
     pub settings: Vec<(String, String)>,
 }
 
-/// A root with its settings.
-#[derive(Debug, Clone)]
+/// A root with its settings. The default is a place where no wiki is looked for.
+#[derive(Debug, Clone, Default)]
 pub struct Loaded {
     /// The root directory; it need not exist.
     pub root: PathBuf,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Effect, Operation};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
+use crate::lint;
 use crate::wiki::Wiki;
 
 /// Say what a diagnostic or error code means and what to do about it
@@ -23,7 +24,7 @@ pub struct Explain {
 pub struct Explanation {
     /// Where the code turns up: `error` or `diagnostic`.
     pub kind: String,
-    /// How bad a diagnostic is: `error`, `warning` or `info`.
+    /// How bad a diagnostic is: `error` or `warning`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
     /// Exit status of a command that fails with this error.
@@ -34,6 +35,12 @@ pub struct Explanation {
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// An example of the fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<String>,
+    /// The same, sound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub right: Option<String>,
 }
 
 /// What a code means, as an error and as a diagnostic.
@@ -66,6 +73,19 @@ impl Operation for Explain {
                 exit_status: Some(row.exit_status),
                 meaning: row.meaning.to_owned(),
                 hint: None,
+                wrong: None,
+                right: None,
+            });
+        }
+        if let Some(rule) = lint::rule(&code) {
+            explanations.push(Explanation {
+                kind: "diagnostic".to_owned(),
+                severity: Some(rule.severity.as_str().to_owned()),
+                exit_status: None,
+                meaning: rule.meaning.to_owned(),
+                hint: Some(rule.hint.to_owned()),
+                wrong: Some(rule.bad.to_owned()),
+                right: Some(rule.good.to_owned()),
             });
         }
         if explanations.is_empty() {
@@ -93,6 +113,8 @@ mod tests {
             .run(&wiki, &Context::default())
         };
         assert_eq!(explain("page-not-found").unwrap().code, "PAGE_NOT_FOUND");
+        let report = explain("BROKEN_PAGE_LINK").unwrap();
+        assert_eq!(report.explanations[0].kind, "diagnostic");
         assert_eq!(
             explain("NO_SUCH").unwrap_err().code(),
             ErrorCode::InvalidArgument

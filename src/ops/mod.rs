@@ -8,6 +8,7 @@ mod export;
 mod history;
 mod import;
 mod init;
+mod lint;
 mod pages;
 mod reindex;
 mod restore;
@@ -21,6 +22,7 @@ pub use export::{Export, ExportFormat};
 pub use history::History;
 pub use import::Import;
 pub use init::Init;
+pub use lint::Lint;
 pub use pages::{DeletePage, ListPages, ReadPage, UpsertPage};
 pub use reindex::Reindex;
 pub use restore::Restore;
@@ -128,6 +130,7 @@ pub const OPERATIONS: &[OperationEntry] = &[
     entry::<DeletePage>(),
     entry::<History>(),
     entry::<Search>(),
+    entry::<Lint>(),
     entry::<Explain>(),
     entry::<Reindex>(),
     entry::<Restore>(),

@@ -21,6 +21,13 @@ pub(crate) fn explain(report: &ExplainReport, palette: Palette) -> String {
         if let Some(hint) = &explanation.hint {
             let _ = writeln!(out, "  what to do: {hint}");
         }
+        for (label, example) in [("wrong", &explanation.wrong), ("right", &explanation.right)] {
+            let Some(example) = example else { continue };
+            let _ = writeln!(out, "  {label}:");
+            for line in example.lines() {
+                let _ = writeln!(out, "    {}", palette.dim(line));
+            }
+        }
     }
     out
 }

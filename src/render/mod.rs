@@ -4,6 +4,7 @@
 
 mod explain;
 mod history;
+mod lint;
 mod pages;
 mod restore;
 mod search;
@@ -14,6 +15,7 @@ mod verify;
 
 pub(crate) use explain::explain;
 pub(crate) use history::history;
+pub(crate) use lint::lint;
 pub(crate) use pages::{list_pages, upsert_page};
 pub(crate) use restore::restore;
 pub(crate) use search::search;

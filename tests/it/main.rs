@@ -6,6 +6,9 @@
     reason = "tests arrange files themselves, behind the back of `tree`"
 )]
 
+mod cli_docs;
+mod cli_support;
+mod cli_usage;
 mod field_reports_page;
 mod hostile_markdown;
 mod lint;

@@ -4,6 +4,7 @@
 
 mod history;
 mod import;
+mod lint;
 mod pages;
 mod restore;
 mod search;
@@ -25,6 +26,8 @@ pub(crate) trait Command: Operation {
     type Args: Args;
     /// Whether it may take long enough for a progress bar.
     const SHOWS_PROGRESS: bool = false;
+    /// Whether it works on a wiki, so that a faulty configuration must stop it.
+    const NEEDS_WIKI: bool = true;
 
     /// Makes the requests, runs them and prints the reports.
     fn execute(args: Self::Args, session: &Session) -> Result<Exit, Failure>;
@@ -42,6 +45,7 @@ pub(crate) trait Command: Operation {
 pub(crate) struct CommandEntry {
     pub(crate) name: &'static str,
     pub(crate) shows_progress: bool,
+    pub(crate) needs_wiki: bool,
     pub(crate) parser: fn() -> clap::Command,
     pub(crate) run: fn(&ArgMatches, &Session) -> Result<Exit, Failure>,
 }
@@ -50,6 +54,7 @@ const fn entry<C: Command>() -> CommandEntry {
     CommandEntry {
         name: C::NAME,
         shows_progress: C::SHOWS_PROGRESS,
+        needs_wiki: C::NEEDS_WIKI,
         parser: || C::Args::augment_args(clap::Command::new(C::NAME)),
         run: |matches, session| {
             // The parser was made from these arguments; a mismatch is named all the same.
@@ -77,6 +82,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     entry::<ops::DeletePage>(),
     entry::<ops::History>(),
     entry::<ops::Search>(),
+    entry::<ops::Lint>(),
     entry::<ops::Explain>(),
     entry::<ops::Reindex>(),
     entry::<ops::Restore>(),

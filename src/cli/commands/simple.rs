@@ -55,6 +55,7 @@ impl Command for Status {
 
 impl Command for Explain {
     type Args = Self;
+    const NEEDS_WIKI: bool = false;
 
     fn execute(args: Self, session: &Session) -> Result<Exit, Failure> {
         session.run(args)

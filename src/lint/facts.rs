@@ -194,6 +194,8 @@ pub(crate) enum PageFile {
     Unreadable(String),
     /// It breaks the page grammar.
     Invalid {
+        /// SHA-256 of the file's bytes.
+        hash: ContentHash,
         /// The cause.
         cause: String,
         /// Line of the fault, from 1.
@@ -215,6 +217,15 @@ pub(crate) struct PageFacts {
 }
 
 impl PageFacts {
+    /// SHA-256 of the file's bytes, if it was read.
+    pub(crate) fn hash(&self) -> Option<ContentHash> {
+        match &self.file {
+            PageFile::Page(text) => Some(text.hash),
+            PageFile::Invalid { hash, .. } => Some(*hash),
+            PageFile::NotRead | PageFile::NotFile(_) | PageFile::Unreadable(_) => None,
+        }
+    }
+
     /// Id and text, if this is a sound page.
     pub(crate) fn page(&self) -> Option<(&PageId, &PageText)> {
         match (&self.name, &self.file) {

@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use sha2::{Digest, Sha256};
 
 use super::facts::{
-    ContentFacts, DirectoryFacts, EntryFacts, Facts, IndexFile, MetadataFacts, PageFacts, PageFile,
-    PageName, RootFacts, SchemaFacts, SourceFacts,
+    ContentFacts, DirectoryFacts, EntryFacts, Facts, IndexFile, MetadataFacts,
+    PageFacts, PageFile, PageName, RootFacts, SchemaFacts, SourceFacts,
 };
+use super::gather_store::read_store;
 use super::graph::link_up;
 use super::reading::{self, LineCounter};
 use super::store_facts::StoreFacts;
@@ -21,6 +22,7 @@ use crate::error::Error;
 use crate::id::{ContentHash, PageId};
 use crate::search::index_v1::{self, IndexFault};
 use crate::source::{examine_metadata, parse_events};
+use crate::store::StoreOptions;
 use crate::tree::{self, Flow, Kind, RelPath, RootState, Tree, TreeError, WalkEntry, Walked};
 
 /// Largest `metadata.json` that is read; a real one has a few hundred bytes.
@@ -49,7 +51,12 @@ pub(crate) struct Wanted {
 ///
 /// # Errors
 /// `UNSAFE_FILESYSTEM` where the root cannot be looked at, `ABORTED`.
-pub(crate) fn gather(root: &Path, ctx: &Context, wanted: Wanted) -> Result<Facts, Error> {
+pub(crate) fn gather(
+    root: &Path,
+    ctx: &Context,
+    wanted: Wanted,
+    store: &StoreOptions,
+) -> Result<Facts, Error> {
     let tree = match tree::locate(root)? {
         RootState::Missing => return Ok(Facts::of_root(RootFacts::Missing)),
         RootState::NotDirectory(_) => return Ok(Facts::of_root(RootFacts::NotDirectory)),
@@ -63,10 +70,8 @@ pub(crate) fn gather(root: &Path, ctx: &Context, wanted: Wanted) -> Result<Facts
     read_pages(&tree, &found.pages, ctx, wanted, &mut facts)?;
     link_up(&mut facts.pages);
     read_index(&tree, found.search, found.state, &mut facts);
-    facts.store = StoreFacts {
-        directory: found.store,
-        ..StoreFacts::default()
-    };
+    let state = read_store(&tree, found.store, store, ctx)?;
+    facts.store = StoreFacts { directory: found.store, state };
     Ok(facts)
 }
 
@@ -113,9 +118,7 @@ fn walk(tree: &Tree, facts: &mut Facts, ctx: &Context) -> Result<Found, Error> {
         facts.root = RootFacts::Missing;
     }
     facts.entries.sort_by(|a, b| a.path.cmp(&b.path));
-    found
-        .sources
-        .sort_by(|a, b| a.facts.path.cmp(&b.facts.path));
+    found.sources.sort_by(|a, b| a.facts.path.cmp(&b.facts.path));
     found.pages.sort_by(|a, b| a.facts.path.cmp(&b.facts.path));
     Ok(found)
 }
@@ -127,13 +130,10 @@ fn visit(entry: &WalkEntry<'_>, facts: &mut Facts, found: &mut Found) -> Flow {
     let in_store = path == b".store" || path.starts_with(b".store/");
     // What stands in `.store/tmp` is a write under way or the engine's to mend, and `.git` is
     // git's.
-    let noteworthy =
-        kind == Kind::Symlink || kind != Kind::Directory && name.starts_with(b".") && !in_store;
+    let noteworthy = kind == Kind::Symlink
+        || kind != Kind::Directory && name.starts_with(b".") && !in_store;
     if noteworthy {
-        facts.entries.push(EntryFacts {
-            path: reading::printable(path),
-            kind,
-        });
+        facts.entries.push(EntryFacts { path: reading::printable(path), kind });
     }
 
     match path {
@@ -152,9 +152,7 @@ fn visit(entry: &WalkEntry<'_>, facts: &mut Facts, found: &mut Found) -> Flow {
             Kind::Symlink => {}
             Kind::Directory => {
                 if let Some(error) = entry.unreadable {
-                    facts
-                        .unreadable_directories
-                        .push((reading::printable(path), reason(error)));
+                    facts.unreadable_directories.push((reading::printable(path), reason(error)));
                 }
             }
             _ => found.pages.push(FoundPage {
@@ -251,9 +249,7 @@ fn read_schema(tree: &Tree, kind: Option<Kind>, facts: &mut Facts) {
                 facts.files_examined += 1;
                 match std::str::from_utf8(&bytes) {
                     Ok(_) => SchemaFacts::Text,
-                    Err(error) => SchemaFacts::NotUtf8 {
-                        at: error.valid_up_to(),
-                    },
+                    Err(error) => SchemaFacts::NotUtf8 { at: error.valid_up_to() },
                 }
             }
             Got::Missing => SchemaFacts::Missing,
@@ -406,10 +402,7 @@ fn in_parallel<T: Sync, R: Send>(
                 ctx.progress(stage, start as u64, Some(total as u64));
             }
             let end = (start + BATCH).min(total);
-            done.push((
-                start,
-                items[start..end].iter().map(work).collect::<Vec<R>>(),
-            ));
+            done.push((start, items[start..end].iter().map(work).collect::<Vec<R>>()));
         }
     };
     let mut batches = if total < PARALLEL_FROM {
@@ -428,10 +421,7 @@ fn in_parallel<T: Sync, R: Send>(
     ctx.check()?;
     ctx.progress(stage, total as u64, Some(total as u64));
     batches.sort_unstable_by_key(|(start, _)| *start);
-    Ok(batches
-        .into_iter()
-        .flat_map(|(_, results)| results)
-        .collect())
+    Ok(batches.into_iter().flat_map(|(_, results)| results).collect())
 }
 
 fn read_index(tree: &Tree, search: Option<Kind>, state: Option<Kind>, facts: &mut Facts) {
@@ -448,9 +438,7 @@ fn read_index(tree: &Tree, search: Option<Kind>, state: Option<Kind>, facts: &mu
     }
     let search = index_bytes(tree, b".index/search.json", &mut facts.index.search);
     let state = index_bytes(tree, b".index/state.json", &mut facts.index.state);
-    let (Some(search), Some(state)) = (search, state) else {
-        return;
-    };
+    let (Some(search), Some(state)) = (search, state) else { return };
     facts.files_examined += 2;
     let pages: Vec<(PageId, ContentHash)> = facts
         .pages
@@ -462,10 +450,9 @@ fn read_index(tree: &Tree, search: Option<Kind>, state: Option<Kind>, facts: &mu
     for fault in index_v1::check(&search, &state, &pages) {
         let (file, found) = match fault {
             IndexFault::Malformed(file, how) => (file, IndexFile::Malformed(how.to_string())),
-            IndexFault::Incompatible(file) => (
-                file,
-                IndexFile::Incompatible("does not say format version 1".to_owned()),
-            ),
+            IndexFault::Incompatible(file) => {
+                (file, IndexFile::Incompatible("does not say format version 1".to_owned()))
+            }
             IndexFault::Stale => {
                 facts.index.stale = Some("does not describe the pages of the tree".to_owned());
                 continue;

@@ -43,11 +43,7 @@ pub(crate) fn page_entry(path: &[u8], kind: Kind) -> PageFacts {
     PageFacts {
         path: format!("pages/{}", printable(path)),
         name: page_name(path),
-        file: if kind == Kind::File {
-            PageFile::NotRead
-        } else {
-            PageFile::NotFile(kind)
-        },
+        file: if kind == Kind::File { PageFile::NotRead } else { PageFile::NotFile(kind) },
     }
 }
 
@@ -66,35 +62,26 @@ fn page_name(path: &[u8]) -> PageName {
 
 /// The bytes of a page file, read. Anchors are only made when asked for.
 pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
+    let hash = ContentHash::of(bytes);
     let page = match parse_bytes(bytes) {
         Ok(page) => page,
         Err(error) => {
-            return PageFile::Invalid {
-                cause: error.message,
-                line: error.line,
-            };
+            return PageFile::Invalid { hash, cause: error.message, line: error.line };
         }
     };
     let references = references(&page.body, page.body_start_line);
     PageFile::Page(Box::new(PageText {
-        hash: ContentHash::of(bytes),
+        hash,
         folded_title: fold_title(&page.title),
         title: page.title,
         sources: page.sources,
         links: references
             .links
             .into_iter()
-            .map(|link| LinkFact {
-                link,
-                resolution: Resolution::NotAPage,
-            })
+            .map(|link| LinkFact { link, resolution: Resolution::NotAPage })
             .collect(),
         citations: references.citations,
-        anchors: if anchors {
-            super::anchors::anchors(&page.body)
-        } else {
-            Vec::new()
-        },
+        anchors: if anchors { super::anchors::anchors(&page.body) } else { Vec::new() },
     }))
 }
 

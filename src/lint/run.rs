@@ -11,6 +11,7 @@ use super::gather::{Wanted, gather};
 use super::registry::{Check, RULES, Rule, Severity, Sink, rule};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
+use crate::store::StoreOptions;
 
 /// One fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -75,11 +76,24 @@ impl LintReport {
 /// `INVALID_ARGUMENT` for a code that does not exist, `UNSAFE_FILESYSTEM` where the root cannot
 /// be looked at, `ABORTED`. What is wrong with the wiki is never an error but in the report.
 pub fn run(root: &Path, ctx: &Context, options: &LintOptions) -> Result<LintReport> {
+    run_with_store(root, ctx, options, &StoreOptions::default())
+}
+
+/// [`run`], opening the store in another way.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_store(
+    root: &Path,
+    ctx: &Context,
+    options: &LintOptions,
+    store: &StoreOptions,
+) -> Result<LintReport> {
     let rules = chosen(options)?;
     let wants = |code: &str| rules.iter().any(|rule| rule.code.as_str() == code);
     let wanted =
         Wanted { anchors: wants("BROKEN_FRAGMENT"), events: wants("SOURCE_SUPERSEDED") };
-    let facts = gather(root, ctx, wanted)?;
+    let facts = gather(root, ctx, wanted, store)?;
     let mut diagnostics = apply(&rules, &facts);
     if !options.paths.is_empty() {
         diagnostics.retain(|found| options.paths.iter().any(|path| is_within(&found.path, path)));

@@ -1,7 +1,10 @@
 //! What lint knows about the store: whether it is there, whether it can be read, and where it
 //! differs from itself and from the tree. Plain values, as `facts`.
 
-use super::facts::DirectoryFacts;
+use super::facts::{DirectoryFacts, Facts, MetadataFacts, PageFile};
+use crate::id::{ContentHash, SourceId};
+use crate::store::{IntentOp, IntentRecord, SourceRecord};
+use crate::tree::Kind;
 
 /// Where the store lies, as reports name it.
 pub(crate) const STORE_PATH: &str = ".store/wiki.redb";
@@ -12,32 +15,37 @@ pub(crate) enum StoreState {
     /// There is none.
     #[default]
     Absent,
+    /// Something else than a regular file stands there.
+    NotFile(Kind),
+    /// It cannot be opened for a reason that is not in the file; the reason.
+    Unreadable(String),
     /// A writer was killed and nobody has mended the file yet; it was not read.
     NeedsRepair,
-    /// It cannot be read; the reason.
+    /// The file as a whole cannot be read; the reason.
     Damaged(String),
     /// It was written by a newer version; the reason.
     TooNew(String),
+    /// It was written by an older version, and the next write brings it up to date.
+    TooOld(String),
     /// It was read.
     Read(Box<StoreContents>),
 }
 
-/// What reading the store whole gave.
+/// What reading the store gave.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct StoreContents {
-    /// Where the pages and sources of the tree are not those of the store.
-    pub(crate) differences: Differences,
-}
-
-/// Paths that the tree and the store see differently, in path order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Differences {
-    /// In the tree alone.
-    pub(crate) added: Vec<String>,
-    /// In both, with other bytes.
-    pub(crate) changed: Vec<String>,
-    /// In the store alone.
-    pub(crate) removed: Vec<String>,
+    /// What is wrong with rows that cannot be made again, in table order.
+    pub(crate) durable_faults: Vec<String>,
+    /// What is wrong with rows that can, in table order.
+    pub(crate) derived_faults: Vec<String>,
+    /// Pages by id, in byte order: the hash of the text that is indexed.
+    pub(crate) pages: Vec<(String, ContentHash)>,
+    /// Sources by id.
+    pub(crate) sources: Vec<(SourceId, SourceRecord)>,
+    /// What commits may still owe the tree, by path.
+    pub(crate) intents: Vec<(String, IntentRecord)>,
+    /// Files that are known to be kept out, sorted.
+    pub(crate) skipped: Vec<String>,
 }
 
 /// `.store` and what it holds.
@@ -51,11 +59,19 @@ pub(crate) struct StoreFacts {
 
 impl Default for StoreFacts {
     fn default() -> Self {
-        Self {
-            directory: DirectoryFacts::Missing,
-            state: StoreState::Absent,
-        }
+        Self { directory: DirectoryFacts::Missing, state: StoreState::Absent }
     }
+}
+
+/// Paths that the tree and the store see differently, in path order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Differences {
+    /// In the tree alone.
+    pub(crate) added: Vec<String>,
+    /// In both, with other bytes.
+    pub(crate) changed: Vec<String>,
+    /// In the store alone.
+    pub(crate) removed: Vec<String>,
 }
 
 impl StoreFacts {
@@ -64,55 +80,156 @@ impl StoreFacts {
         self.state != StoreState::Absent
     }
 
-    /// How the store differs from the tree, if it does.
-    pub(crate) fn stale(&self) -> Option<String> {
-        let StoreState::Read(contents) = &self.state else {
-            return None;
-        };
-        contents.differences.describe()
-    }
-
-    /// Why the store cannot be read, if it cannot.
-    pub(crate) fn damage(&self) -> Option<String> {
+    /// What was read, if it could be.
+    pub(crate) fn contents(&self) -> Option<&StoreContents> {
         match &self.state {
-            StoreState::Damaged(reason) => Some(reason.clone()),
-            _ => None,
-        }
-    }
-
-    /// Why this version cannot read the store, if it is too new.
-    pub(crate) fn incompatibility(&self) -> Option<String> {
-        match &self.state {
-            StoreState::TooNew(reason) => Some(reason.clone()),
+            StoreState::Read(contents) => Some(contents),
             _ => None,
         }
     }
 }
 
+impl Facts {
+    /// Where the pages and sources of the tree are not those of the store: what the next command
+    /// takes in. A `pages` or `sources` that is gone as a whole is no such difference but a loss,
+    /// and what a commit still owes the tree is none either.
+    pub(crate) fn differences(&self) -> Differences {
+        let mut differences = Differences::default();
+        let Some(contents) = self.store.contents() else { return differences };
+        if self.pages_directory == DirectoryFacts::Directory {
+            self.page_differences(contents, &mut differences);
+        }
+        if self.sources_directory == DirectoryFacts::Directory {
+            for source in &self.sources {
+                if let Some(id) = source.id()
+                    && source.is_sound()
+                    && contents.sources.binary_search_by_key(&id, |(id, _)| *id).is_err()
+                {
+                    differences.added.push(source.path.clone());
+                }
+            }
+        }
+        differences
+    }
+
+    fn page_differences(&self, contents: &StoreContents, differences: &mut Differences) {
+        let is_owed =
+            |path: &str| contents.intents.iter().any(|(owed, intent)| {
+                owed == path && self.owes(path, intent).is_some()
+            });
+        for page in &self.pages {
+            let Some((id, text)) = page.page() else { continue };
+            if is_owed(&page.path) {
+                continue;
+            }
+            match contents.page(id.as_str()) {
+                None => differences.added.push(page.path.clone()),
+                Some(hash) if hash != text.hash => differences.changed.push(page.path.clone()),
+                Some(_) => {}
+            }
+        }
+        for (id, _) in &contents.pages {
+            let path = format!("pages/{id}.md");
+            let here = self.pages.binary_search_by(|page| page.path.as_str().cmp(&path)).ok();
+            if is_owed(&path) {
+                continue;
+            }
+            match here.map(|at| &self.pages[at].file) {
+                None => differences.removed.push(path),
+                // It became unreadable as a page. Unless that is known, it is news.
+                Some(file) if !matches!(file, PageFile::Page(_)) => {
+                    if contents.skipped.binary_search(&path).is_err() {
+                        differences.changed.push(path);
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        differences.changed.sort_unstable();
+    }
+
+    /// What a commit still owes the tree at `path`, in words; none when it was done, or when a
+    /// person's edit came after it and wins.
+    pub(crate) fn owes(&self, path: &str, intent: &IntentRecord) -> Option<&'static str> {
+        let here = self
+            .pages
+            .binary_search_by(|page| page.path.as_str().cmp(path))
+            .ok()
+            .map(|at| self.pages[at].hash());
+        match (intent.op, here) {
+            (IntentOp::Put, None) => intent.old.is_none().then_some("is committed but not written"),
+            (IntentOp::Put, Some(hash)) => {
+                (hash.is_some() && hash == intent.old && intent.old != intent.new)
+                    .then_some("has a newer version that is committed but not written")
+            }
+            (IntentOp::Delete, None) => None,
+            (IntentOp::Delete, Some(hash)) => (hash.is_some() && hash == intent.old)
+                .then_some("was deleted by a commit but is still here"),
+        }
+    }
+
+    /// Sources that the store has and the tree lacks, unless all are gone, and sources whose
+    /// record says something else in the tree: path, and which keys differ.
+    pub(crate) fn source_differences(&self) -> (Vec<SourceId>, Vec<(String, Vec<&'static str>)>) {
+        let (mut missing, mut other) = (Vec::new(), Vec::new());
+        let Some(contents) = self.store.contents() else { return (missing, other) };
+        if self.sources_directory != DirectoryFacts::Directory {
+            return (missing, other);
+        }
+        for (id, record) in &contents.sources {
+            let Some(source) = self.source(*id) else {
+                missing.push(*id);
+                continue;
+            };
+            let MetadataFacts::Read(examined) = &source.metadata else { continue };
+            let Ok(here) = &examined.record else { continue };
+            let keys: Vec<&'static str> = [
+                ("name", here.name != record.name),
+                ("mediaType", here.media_type != record.media_type),
+                ("capturedAt", here.captured_at != record.captured_at),
+                ("origin", here.origin != record.origin),
+            ]
+            .into_iter()
+            .filter_map(|(key, differs)| differs.then_some(key))
+            .collect();
+            if !keys.is_empty() {
+                other.push((format!("{}/metadata.json", source.path), keys));
+            }
+        }
+        (missing, other)
+    }
+}
+
+impl StoreContents {
+    /// The hash of the text of a page that is indexed.
+    pub(crate) fn page(&self, id: &str) -> Option<ContentHash> {
+        let at = self.pages.binary_search_by(|(known, _)| known.as_str().cmp(id)).ok()?;
+        Some(self.pages[at].1)
+    }
+}
+
 impl Differences {
-    /// One line that names counts and the first few paths; none where nothing differs.
-    fn describe(&self) -> Option<String> {
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+    }
+
+    /// Counts and the first few paths.
+    pub(crate) fn describe(&self) -> String {
         const SHOWN: usize = 3;
         let mut parts = Vec::new();
-        for (paths, word) in [
-            (&self.added, "not indexed"),
-            (&self.changed, "changed"),
-            (&self.removed, "removed"),
-        ] {
+        for (paths, word) in
+            [(&self.added, "added"), (&self.changed, "changed"), (&self.removed, "removed")]
+        {
             if paths.is_empty() {
                 continue;
             }
-            let mut names = paths
-                .iter()
-                .take(SHOWN)
-                .cloned()
-                .collect::<Vec<_>>()
-                .join(", ");
+            let mut names = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
             if paths.len() > SHOWN {
                 names.push_str(", ...");
             }
             parts.push(format!("{} {word} ({names})", paths.len()));
         }
-        (!parts.is_empty()).then(|| format!("since the last command: {}", parts.join("; ")))
+        format!("since the last command: {}", parts.join("; "))
     }
 }

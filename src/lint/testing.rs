@@ -8,9 +8,10 @@ use super::graph::link_up;
 use super::reading;
 use super::registry::Rule;
 use super::run::{Diagnostic, apply};
-use super::store_facts::{StoreFacts, StoreState};
+use super::store_facts::{StoreContents, StoreFacts, StoreState};
 use crate::id::{ContentHash, SourceId};
 use crate::source::{Metadata, examine_metadata};
+use crate::store::SourceRecord;
 use crate::tree::Kind;
 
 /// Something that facts can be made of.
@@ -81,6 +82,45 @@ pub(crate) fn sound_store() -> StoreFacts {
     StoreFacts {
         directory: DirectoryFacts::Directory,
         state: StoreState::Read(Box::default()),
+    }
+}
+
+/// A wiki with this store.
+pub(crate) fn with_store(store: StoreFacts) -> Facts {
+    let mut facts = sound_wiki();
+    facts.store = store;
+    facts
+}
+
+/// The store that knows just these pages and sources.
+pub(crate) fn store_of(facts: &Facts) -> StoreFacts {
+    let pages = facts
+        .pages
+        .iter()
+        .filter_map(|page| page.page().map(|(id, text)| (id.to_string(), text.hash)))
+        .collect();
+    let sources = facts
+        .sources
+        .iter()
+        .filter_map(|source| match &source.metadata {
+            MetadataFacts::Read(examined) => examined.record.as_ref().ok(),
+            _ => None,
+        })
+        .map(|record| {
+            let stored = SourceRecord {
+                name: record.name.clone(),
+                media_type: record.media_type.clone(),
+                byte_count: record.byte_count,
+                captured_at: record.captured_at.clone(),
+                origin: record.origin.clone(),
+            };
+            (record.id, stored)
+        })
+        .collect();
+    let contents = StoreContents { pages, sources, ..StoreContents::default() };
+    StoreFacts {
+        directory: DirectoryFacts::Directory,
+        state: StoreState::Read(Box::new(contents)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `INDEX_INCOMPATIBLE`: the index was written in a format that this version does not know: a store of
 //! a newer version, or `.index` files that do not say format version 1.
 use crate::lint::facts::IndexFile;
-use crate::lint::store_facts::STORE_PATH;
+use crate::lint::store_facts::{STORE_PATH, StoreState};
 use crate::lint::{Check, Code, Facts, Rule, Severity, Sink};
 
 pub(crate) static RULE: Rule = Rule {
@@ -24,8 +24,8 @@ fn check(facts: &Facts, sink: &mut Sink) {
             sink.report(&RULE, path, reason.clone());
         }
     }
-    if let Some(reason) = facts.store.incompatibility() {
-        sink.report(&RULE, STORE_PATH, reason);
+    if let StoreState::TooNew(reason) = &facts.store.state {
+        sink.report(&RULE, STORE_PATH, reason.clone());
     }
 }
 

@@ -1,7 +1,7 @@
 //! `INDEX_MALFORMED`: a file of the index cannot be read as what it is: a store that is damaged, or
 //! `.index/search.json` or `state.json` that breaks format version 1.
 use crate::lint::facts::IndexFile;
-use crate::lint::store_facts::STORE_PATH;
+use crate::lint::store_facts::{STORE_PATH, StoreState};
 use crate::lint::{Check, Code, Facts, Rule, Severity, Sink};
 use crate::tree::Kind;
 
@@ -32,8 +32,17 @@ fn check(facts: &Facts, sink: &mut Sink) {
             _ => {}
         }
     }
-    if let Some(reason) = facts.store.damage() {
-        sink.report(&RULE, STORE_PATH, reason);
+    match &facts.store.state {
+        StoreState::Damaged(reason) => sink.report(&RULE, STORE_PATH, reason.clone()),
+        StoreState::NotFile(kind) if *kind != Kind::Symlink => {
+            sink.report(&RULE, STORE_PATH, format!("is {kind}, not a file"));
+        }
+        StoreState::Read(contents) => {
+            for fault in &contents.derived_faults {
+                sink.report(&RULE, STORE_PATH, fault.clone());
+            }
+        }
+        _ => {}
     }
 }
 

@@ -19,7 +19,7 @@ fn check(page: &PageFacts, _: &Facts, sink: &mut Sink) {
         return;
     }
     match &page.file {
-        PageFile::Invalid { cause, line } => {
+        PageFile::Invalid { cause, line, .. } => {
             sink.report_at(&RULE, &page.path, *line, cause.clone());
         }
         PageFile::Unreadable(reason) => {

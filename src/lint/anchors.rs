@@ -27,7 +27,8 @@ pub(crate) fn slug(heading: &str) -> String {
 
 /// The anchors of a body, in the order of the text.
 pub(crate) fn anchors(body: &str) -> Vec<String> {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH;
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH;
     let mut found = Vec::new();
     let mut taken: HashMap<String, u32> = HashMap::new();
     let mut heading: Option<String> = None;
@@ -47,7 +48,9 @@ pub(crate) fn anchors(body: &str) -> Vec<String> {
             Event::Html(html) | Event::InlineHtml(html) => {
                 if let Some(pattern) = &*HTML_NAME {
                     found.extend(
-                        pattern.captures_iter(&html).map(|capture| capture[1].to_owned()),
+                        pattern
+                            .captures_iter(&html)
+                            .map(|capture| capture[1].to_owned()),
                     );
                 }
             }
@@ -80,7 +83,10 @@ mod tests {
             ("Setup", "setup"),
             ("Getting Started: Part 2", "getting-started-part-2"),
             ("snake_case & kebab-case", "snake_case--kebab-case"),
-            ("\u{6771}\u{4eac} \u{8a08}\u{753b}", "\u{6771}\u{4eac}-\u{8a08}\u{753b}"),
+            (
+                "\u{6771}\u{4eac} \u{8a08}\u{753b}",
+                "\u{6771}\u{4eac}-\u{8a08}\u{753b}",
+            ),
             ("\u{1f680} Launch", "-launch"),
             ("caf\u{e9}", "caf\u{e9}"),
             ("C++", "c"),
@@ -91,7 +97,8 @@ mod tests {
 
     #[test]
     fn repeats_are_numbered_and_html_names_count() {
-        let body = "# A\n\n## A\n\nText\n===\n\n<a id=\"here\"></a>\n\n```\n# no\n```\n\n### `code` x\n";
+        let body =
+            "# A\n\n## A\n\nText\n===\n\n<a id=\"here\"></a>\n\n```\n# no\n```\n\n### `code` x\n";
         assert_eq!(anchors(body), ["a", "a-1", "text", "here", "code-x"]);
     }
 }

@@ -346,16 +346,29 @@ impl Facts {
     /// The sound page with this id.
     pub(crate) fn page(&self, id: &PageId) -> Option<(&PageId, &PageText)> {
         let path = format!("pages/{id}.md");
-        let at = self.pages.binary_search_by(|page| page.path.as_str().cmp(&path)).ok()?;
+        let at = self
+            .pages
+            .binary_search_by(|page| page.path.as_str().cmp(&path))
+            .ok()?;
         self.pages.get(at).and_then(PageFacts::page)
     }
 
     /// Every source that a sound page cites, in frontmatter or body, with the page; with repeats.
     pub(crate) fn cited_sources(&self) -> impl Iterator<Item = (&PageId, SourceId)> {
-        self.pages.iter().filter_map(PageFacts::page).flat_map(|(id, text)| {
-            let cited = text.citations.iter().filter_map(|citation| citation.source.clone().ok());
-            text.sources.iter().copied().chain(cited).map(move |source| (id, source))
-        })
+        self.pages
+            .iter()
+            .filter_map(PageFacts::page)
+            .flat_map(|(id, text)| {
+                let cited = text
+                    .citations
+                    .iter()
+                    .filter_map(|citation| citation.source.clone().ok());
+                text.sources
+                    .iter()
+                    .copied()
+                    .chain(cited)
+                    .map(move |source| (id, source))
+            })
     }
 
     /// Whether the file of the page with this id is there without being a sound page.

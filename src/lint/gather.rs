@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use sha2::{Digest, Sha256};
 
 use super::facts::{
-    ContentFacts, DirectoryFacts, EntryFacts, Facts, IndexFile, MetadataFacts,
-    PageFacts, PageFile, PageName, RootFacts, SchemaFacts, SourceFacts,
+    ContentFacts, DirectoryFacts, EntryFacts, Facts, IndexFile, MetadataFacts, PageFacts, PageFile,
+    PageName, RootFacts, SchemaFacts, SourceFacts,
 };
 use super::gather_store::read_store;
 use super::graph::link_up;
@@ -71,7 +71,10 @@ pub(crate) fn gather(
     link_up(&mut facts.pages);
     read_index(&tree, found.search, found.state, &mut facts);
     let state = read_store(&tree, found.store, store, ctx)?;
-    facts.store = StoreFacts { directory: found.store, state };
+    facts.store = StoreFacts {
+        directory: found.store,
+        state,
+    };
     Ok(facts)
 }
 
@@ -118,7 +121,9 @@ fn walk(tree: &Tree, facts: &mut Facts, ctx: &Context) -> Result<Found, Error> {
         facts.root = RootFacts::Missing;
     }
     facts.entries.sort_by(|a, b| a.path.cmp(&b.path));
-    found.sources.sort_by(|a, b| a.facts.path.cmp(&b.facts.path));
+    found
+        .sources
+        .sort_by(|a, b| a.facts.path.cmp(&b.facts.path));
     found.pages.sort_by(|a, b| a.facts.path.cmp(&b.facts.path));
     Ok(found)
 }
@@ -130,10 +135,13 @@ fn visit(entry: &WalkEntry<'_>, facts: &mut Facts, found: &mut Found) -> Flow {
     let in_store = path == b".store" || path.starts_with(b".store/");
     // What stands in `.store/tmp` is a write under way or the engine's to mend, and `.git` is
     // git's.
-    let noteworthy = kind == Kind::Symlink
-        || kind != Kind::Directory && name.starts_with(b".") && !in_store;
+    let noteworthy =
+        kind == Kind::Symlink || kind != Kind::Directory && name.starts_with(b".") && !in_store;
     if noteworthy {
-        facts.entries.push(EntryFacts { path: reading::printable(path), kind });
+        facts.entries.push(EntryFacts {
+            path: reading::printable(path),
+            kind,
+        });
     }
 
     match path {
@@ -152,7 +160,9 @@ fn visit(entry: &WalkEntry<'_>, facts: &mut Facts, found: &mut Found) -> Flow {
             Kind::Symlink => {}
             Kind::Directory => {
                 if let Some(error) = entry.unreadable {
-                    facts.unreadable_directories.push((reading::printable(path), reason(error)));
+                    facts
+                        .unreadable_directories
+                        .push((reading::printable(path), reason(error)));
                 }
             }
             _ => found.pages.push(FoundPage {
@@ -249,7 +259,9 @@ fn read_schema(tree: &Tree, kind: Option<Kind>, facts: &mut Facts) {
                 facts.files_examined += 1;
                 match std::str::from_utf8(&bytes) {
                     Ok(_) => SchemaFacts::Text,
-                    Err(error) => SchemaFacts::NotUtf8 { at: error.valid_up_to() },
+                    Err(error) => SchemaFacts::NotUtf8 {
+                        at: error.valid_up_to(),
+                    },
                 }
             }
             Got::Missing => SchemaFacts::Missing,
@@ -402,7 +414,10 @@ fn in_parallel<T: Sync, R: Send>(
                 ctx.progress(stage, start as u64, Some(total as u64));
             }
             let end = (start + BATCH).min(total);
-            done.push((start, items[start..end].iter().map(work).collect::<Vec<R>>()));
+            done.push((
+                start,
+                items[start..end].iter().map(work).collect::<Vec<R>>(),
+            ));
         }
     };
     let mut batches = if total < PARALLEL_FROM {
@@ -421,7 +436,10 @@ fn in_parallel<T: Sync, R: Send>(
     ctx.check()?;
     ctx.progress(stage, total as u64, Some(total as u64));
     batches.sort_unstable_by_key(|(start, _)| *start);
-    Ok(batches.into_iter().flat_map(|(_, results)| results).collect())
+    Ok(batches
+        .into_iter()
+        .flat_map(|(_, results)| results)
+        .collect())
 }
 
 fn read_index(tree: &Tree, search: Option<Kind>, state: Option<Kind>, facts: &mut Facts) {
@@ -438,7 +456,9 @@ fn read_index(tree: &Tree, search: Option<Kind>, state: Option<Kind>, facts: &mu
     }
     let search = index_bytes(tree, b".index/search.json", &mut facts.index.search);
     let state = index_bytes(tree, b".index/state.json", &mut facts.index.state);
-    let (Some(search), Some(state)) = (search, state) else { return };
+    let (Some(search), Some(state)) = (search, state) else {
+        return;
+    };
     facts.files_examined += 2;
     let pages: Vec<(PageId, ContentHash)> = facts
         .pages
@@ -450,9 +470,10 @@ fn read_index(tree: &Tree, search: Option<Kind>, state: Option<Kind>, facts: &mu
     for fault in index_v1::check(&search, &state, &pages) {
         let (file, found) = match fault {
             IndexFault::Malformed(file, how) => (file, IndexFile::Malformed(how.to_string())),
-            IndexFault::Incompatible(file) => {
-                (file, IndexFile::Incompatible("does not say format version 1".to_owned()))
-            }
+            IndexFault::Incompatible(file) => (
+                file,
+                IndexFile::Incompatible("does not say format version 1".to_owned()),
+            ),
             IndexFault::Stale => {
                 facts.index.stale = Some("does not describe the pages of the tree".to_owned());
                 continue;

@@ -7,9 +7,7 @@ use super::store_facts::{StoreContents, StoreState};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode};
 use crate::store::index::{IndexSet, check};
-use crate::store::{
-    Access, Nature, Opened, Store, StoreError, StoreOptions, View, verify,
-};
+use crate::store::{Access, Nature, Opened, Store, StoreError, StoreOptions, View, verify};
 use crate::tree::{STORE_FILE, Tree, TreeError};
 
 /// Reads the store below `directory`. What the file itself says is never an error.
@@ -93,8 +91,11 @@ fn read_contents(view: &View, ctx: &Context) -> Result<StoreContents, Error> {
         .filter_map(Result::ok)
         .map(|(path, intent)| (printable(&path), intent))
         .collect();
-    contents.skipped =
-        view.skipped().filter_map(Result::ok).map(|(path, _)| printable(&path)).collect();
+    contents.skipped = view
+        .skipped()
+        .filter_map(Result::ok)
+        .map(|(path, _)| printable(&path))
+        .collect();
     contents.skipped.sort_unstable();
     Ok(contents)
 }

@@ -5,18 +5,18 @@
 //! facts, one file each, listed in `registry`; `run` joins the two and sorts the report. The
 //! `render` functions turn a report into text, JSON lines, SARIF or GitHub annotations.
 
-mod facts;
-mod store_facts;
-mod reading;
 mod anchors;
-mod graph;
+mod facts;
 mod gather;
 mod gather_store;
-mod registry;
-mod run;
-mod rules;
+mod graph;
 mod guide;
+mod reading;
+mod registry;
 pub mod render;
+mod rules;
+mod run;
+mod store_facts;
 
 #[cfg(test)]
 mod testing;

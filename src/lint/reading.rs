@@ -43,7 +43,11 @@ pub(crate) fn page_entry(path: &[u8], kind: Kind) -> PageFacts {
     PageFacts {
         path: format!("pages/{}", printable(path)),
         name: page_name(path),
-        file: if kind == Kind::File { PageFile::NotRead } else { PageFile::NotFile(kind) },
+        file: if kind == Kind::File {
+            PageFile::NotRead
+        } else {
+            PageFile::NotFile(kind)
+        },
     }
 }
 
@@ -66,7 +70,11 @@ pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
     let page = match parse_bytes(bytes) {
         Ok(page) => page,
         Err(error) => {
-            return PageFile::Invalid { hash, cause: error.message, line: error.line };
+            return PageFile::Invalid {
+                hash,
+                cause: error.message,
+                line: error.line,
+            };
         }
     };
     let references = references(&page.body, page.body_start_line);
@@ -78,10 +86,17 @@ pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
         links: references
             .links
             .into_iter()
-            .map(|link| LinkFact { link, resolution: Resolution::NotAPage })
+            .map(|link| LinkFact {
+                link,
+                resolution: Resolution::NotAPage,
+            })
             .collect(),
         citations: references.citations,
-        anchors: if anchors { super::anchors::anchors(&page.body) } else { Vec::new() },
+        anchors: if anchors {
+            super::anchors::anchors(&page.body)
+        } else {
+            Vec::new()
+        },
     }))
 }
 
@@ -96,7 +111,10 @@ pub(crate) struct LineCounter {
 impl LineCounter {
     /// Takes the next piece.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
-        self.feeds += bytes.iter().map(|byte| u64::from(*byte == b'\n')).sum::<u64>();
+        self.feeds += bytes
+            .iter()
+            .map(|byte| u64::from(*byte == b'\n'))
+            .sum::<u64>();
         if let Some(last) = bytes.last() {
             self.is_open = *last != b'\n';
         }
@@ -126,7 +144,9 @@ mod tests {
     fn a_last_line_without_line_feed_counts() {
         for (text, count) in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2)] {
             let mut lines = LineCounter::default();
-            text.as_bytes().chunks(1).for_each(|piece| lines.update(piece));
+            text.as_bytes()
+                .chunks(1)
+                .for_each(|piece| lines.update(piece));
             assert_eq!(lines.count(), count, "{text:?}");
         }
     }

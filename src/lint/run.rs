@@ -91,15 +91,25 @@ pub fn run_with_store(
 ) -> Result<LintReport> {
     let rules = chosen(options)?;
     let wants = |code: &str| rules.iter().any(|rule| rule.code.as_str() == code);
-    let wanted =
-        Wanted { anchors: wants("BROKEN_FRAGMENT"), events: wants("SOURCE_SUPERSEDED") };
+    let wanted = Wanted {
+        anchors: wants("BROKEN_FRAGMENT"),
+        events: wants("SOURCE_SUPERSEDED"),
+    };
     let facts = gather(root, ctx, wanted, store)?;
     let mut diagnostics = apply(&rules, &facts);
     if !options.paths.is_empty() {
-        diagnostics.retain(|found| options.paths.iter().any(|path| is_within(&found.path, path)));
+        diagnostics.retain(|found| {
+            options
+                .paths
+                .iter()
+                .any(|path| is_within(&found.path, path))
+        });
     }
     let count = |severity| {
-        diagnostics.iter().filter(|found| found.severity == severity).count() as u64
+        diagnostics
+            .iter()
+            .filter(|found| found.severity == severity)
+            .count() as u64
     };
     Ok(LintReport {
         error_count: count(Severity::Error),
@@ -140,12 +150,21 @@ pub(crate) fn apply(rules: &[&Rule], facts: &Facts) -> Vec<Diagnostic> {
     let mut sink = Sink::default();
     for rule in rules {
         match rule.check {
-            Check::Entry(check) => facts.entries.iter().for_each(|entry| check(entry, &mut sink)),
+            Check::Entry(check) => facts
+                .entries
+                .iter()
+                .for_each(|entry| check(entry, &mut sink)),
             Check::Source(check) => {
-                facts.sources.iter().for_each(|source| check(source, &mut sink));
+                facts
+                    .sources
+                    .iter()
+                    .for_each(|source| check(source, &mut sink));
             }
             Check::Page(check) => {
-                facts.pages.iter().for_each(|page| check(page, facts, &mut sink));
+                facts
+                    .pages
+                    .iter()
+                    .for_each(|page| check(page, facts, &mut sink));
             }
             Check::Wiki(check) => check(facts, &mut sink),
         }
@@ -173,10 +192,15 @@ fn cmp_utf16(a: &str, b: &str) -> Ordering {
 
 /// Whether `path` is `wanted` or stands below it.
 fn is_within(path: &str, wanted: &str) -> bool {
-    let wanted = wanted.strip_prefix("./").unwrap_or(wanted).trim_end_matches('/');
+    let wanted = wanted
+        .strip_prefix("./")
+        .unwrap_or(wanted)
+        .trim_end_matches('/');
     wanted.is_empty()
         || wanted == "."
-        || path.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        || path
+            .strip_prefix(wanted)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -186,14 +210,31 @@ mod tests {
     #[test]
     fn only_and_skip_choose_rules_and_refuse_unknown_codes() {
         let codes = |options: &LintOptions| {
-            chosen(options).map(|rules| rules.iter().map(|rule| rule.code.as_str()).collect::<Vec<_>>())
+            chosen(options).map(|rules| {
+                rules
+                    .iter()
+                    .map(|rule| rule.code.as_str())
+                    .collect::<Vec<_>>()
+            })
         };
-        let only = LintOptions { only: vec!["ORPHAN_PAGE".to_owned()], ..LintOptions::default() };
+        let only = LintOptions {
+            only: vec!["ORPHAN_PAGE".to_owned()],
+            ..LintOptions::default()
+        };
         assert_eq!(codes(&only).unwrap(), ["ORPHAN_PAGE"]);
-        let skip = LintOptions { skip: vec!["ORPHAN_PAGE".to_owned()], ..LintOptions::default() };
+        let skip = LintOptions {
+            skip: vec!["ORPHAN_PAGE".to_owned()],
+            ..LintOptions::default()
+        };
         assert!(!codes(&skip).unwrap().contains(&"ORPHAN_PAGE"));
-        let wrong = LintOptions { skip: vec!["ORPHAN".to_owned()], ..LintOptions::default() };
-        assert_eq!(codes(&wrong).unwrap_err().code(), ErrorCode::InvalidArgument);
+        let wrong = LintOptions {
+            skip: vec!["ORPHAN".to_owned()],
+            ..LintOptions::default()
+        };
+        assert_eq!(
+            codes(&wrong).unwrap_err().code(),
+            ErrorCode::InvalidArgument
+        );
     }
 
     #[test]

@@ -59,7 +59,10 @@ pub(crate) struct StoreFacts {
 
 impl Default for StoreFacts {
     fn default() -> Self {
-        Self { directory: DirectoryFacts::Missing, state: StoreState::Absent }
+        Self {
+            directory: DirectoryFacts::Missing,
+            state: StoreState::Absent,
+        }
     }
 }
 
@@ -95,7 +98,9 @@ impl Facts {
     /// and what a commit still owes the tree is none either.
     pub(crate) fn differences(&self) -> Differences {
         let mut differences = Differences::default();
-        let Some(contents) = self.store.contents() else { return differences };
+        let Some(contents) = self.store.contents() else {
+            return differences;
+        };
         if self.pages_directory == DirectoryFacts::Directory {
             self.page_differences(contents, &mut differences);
         }
@@ -103,7 +108,10 @@ impl Facts {
             for source in &self.sources {
                 if let Some(id) = source.id()
                     && source.is_sound()
-                    && contents.sources.binary_search_by_key(&id, |(id, _)| *id).is_err()
+                    && contents
+                        .sources
+                        .binary_search_by_key(&id, |(id, _)| *id)
+                        .is_err()
                 {
                     differences.added.push(source.path.clone());
                 }
@@ -113,12 +121,16 @@ impl Facts {
     }
 
     fn page_differences(&self, contents: &StoreContents, differences: &mut Differences) {
-        let is_owed =
-            |path: &str| contents.intents.iter().any(|(owed, intent)| {
-                owed == path && self.owes(path, intent).is_some()
-            });
+        let is_owed = |path: &str| {
+            contents
+                .intents
+                .iter()
+                .any(|(owed, intent)| owed == path && self.owes(path, intent).is_some())
+        };
         for page in &self.pages {
-            let Some((id, text)) = page.page() else { continue };
+            let Some((id, text)) = page.page() else {
+                continue;
+            };
             if is_owed(&page.path) {
                 continue;
             }
@@ -130,7 +142,10 @@ impl Facts {
         }
         for (id, _) in &contents.pages {
             let path = format!("pages/{id}.md");
-            let here = self.pages.binary_search_by(|page| page.path.as_str().cmp(&path)).ok();
+            let here = self
+                .pages
+                .binary_search_by(|page| page.path.as_str().cmp(&path))
+                .ok();
             if is_owed(&path) {
                 continue;
             }
@@ -157,7 +172,10 @@ impl Facts {
             .ok()
             .map(|at| self.pages[at].hash());
         match (intent.op, here) {
-            (IntentOp::Put, None) => intent.old.is_none().then_some("is committed but not written"),
+            (IntentOp::Put, None) => intent
+                .old
+                .is_none()
+                .then_some("is committed but not written"),
             (IntentOp::Put, Some(hash)) => {
                 (hash.is_some() && hash == intent.old && intent.old != intent.new)
                     .then_some("has a newer version that is committed but not written")
@@ -172,7 +190,9 @@ impl Facts {
     /// record says something else in the tree: path, and which keys differ.
     pub(crate) fn source_differences(&self) -> (Vec<SourceId>, Vec<(String, Vec<&'static str>)>) {
         let (mut missing, mut other) = (Vec::new(), Vec::new());
-        let Some(contents) = self.store.contents() else { return (missing, other) };
+        let Some(contents) = self.store.contents() else {
+            return (missing, other);
+        };
         if self.sources_directory != DirectoryFacts::Directory {
             return (missing, other);
         }
@@ -181,7 +201,9 @@ impl Facts {
                 missing.push(*id);
                 continue;
             };
-            let MetadataFacts::Read(examined) = &source.metadata else { continue };
+            let MetadataFacts::Read(examined) = &source.metadata else {
+                continue;
+            };
             let Ok(here) = &examined.record else { continue };
             let keys: Vec<&'static str> = [
                 ("name", here.name != record.name),
@@ -203,7 +225,10 @@ impl Facts {
 impl StoreContents {
     /// The hash of the text of a page that is indexed.
     pub(crate) fn page(&self, id: &str) -> Option<ContentHash> {
-        let at = self.pages.binary_search_by(|(known, _)| known.as_str().cmp(id)).ok()?;
+        let at = self
+            .pages
+            .binary_search_by(|(known, _)| known.as_str().cmp(id))
+            .ok()?;
         Some(self.pages[at].1)
     }
 }
@@ -218,13 +243,20 @@ impl Differences {
     pub(crate) fn describe(&self) -> String {
         const SHOWN: usize = 3;
         let mut parts = Vec::new();
-        for (paths, word) in
-            [(&self.added, "added"), (&self.changed, "changed"), (&self.removed, "removed")]
-        {
+        for (paths, word) in [
+            (&self.added, "added"),
+            (&self.changed, "changed"),
+            (&self.removed, "removed"),
+        ] {
             if paths.is_empty() {
                 continue;
             }
-            let mut names = paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+            let mut names = paths
+                .iter()
+                .take(SHOWN)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ");
             if paths.len() > SHOWN {
                 names.push_str(", ...");
             }

@@ -117,7 +117,11 @@ pub(crate) fn store_of(facts: &Facts) -> StoreFacts {
             (record.id, stored)
         })
         .collect();
-    let contents = StoreContents { pages, sources, ..StoreContents::default() };
+    let contents = StoreContents {
+        pages,
+        sources,
+        ..StoreContents::default()
+    };
     StoreFacts {
         directory: DirectoryFacts::Directory,
         state: StoreState::Read(Box::new(contents)),

@@ -12,18 +12,28 @@ use serde_json::Value;
 use crate::lint_trees::put;
 
 fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/lint").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data/lint")
+        .join(name)
 }
 
 fn read_json(path: &Path) -> Value {
-    let text = std::fs::read_to_string(path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Everything, rules on request too.
 fn lint_all(root: &Path) -> LintReport {
-    run(root, &Context::default(), &LintOptions { all: true, ..LintOptions::default() }).unwrap()
+    run(
+        root,
+        &Context::default(),
+        &LintOptions {
+            all: true,
+            ..LintOptions::default()
+        },
+    )
+    .unwrap()
 }
 
 /// Where a report has a code, in its order.

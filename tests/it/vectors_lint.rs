@@ -19,7 +19,12 @@ fn expected_lines(report: &Value) -> Lines {
         .iter()
         .map(|found| {
             let text = |key: &str| found[key].as_str().unwrap().to_owned();
-            (text("code"), text("severity"), text("path"), found["line"].as_u64())
+            (
+                text("code"),
+                text("severity"),
+                text("path"),
+                found["line"].as_u64(),
+            )
         })
         .collect()
 }
@@ -45,9 +50,12 @@ fn our_lines(report: &LintReport) -> Lines {
 
 fn agrees(report: &LintReport, expected: &Value) -> bool {
     our_lines(report) == expected_lines(expected)
-        && [report.error_count, report.warning_count, report.files_examined]
-            == ["errorCount", "warningCount", "filesExamined"]
-                .map(|key| expected[key].as_u64().unwrap())
+        && [
+            report.error_count,
+            report.warning_count,
+            report.files_examined,
+        ] == ["errorCount", "warningCount", "filesExamined"]
+            .map(|key| expected[key].as_u64().unwrap())
 }
 
 /// The ways in which our report may differ on purpose, as far as they hold for this case.
@@ -63,12 +71,18 @@ fn kinds(case: &Value, report: &LintReport) -> Vec<&'static str> {
         }
     };
     note("links_not_seen", differs.is_of_links(&LINKS_NOT_SEEN));
-    note("links_seen_where_none", differs.is_of_links(&LINKS_SEEN_WHERE_NONE));
+    note(
+        "links_seen_where_none",
+        differs.is_of_links(&LINKS_SEEN_WHERE_NONE),
+    );
     note("wikilinks", differs.is_of_links(&WIKILINKS));
     note("entry_page", differs.is_of_entry_pages());
     note("stricter_page_id", differs.is_of_page_ids());
     note("lone_surrogate", differs.is_of_lone_surrogates());
-    note("root_below_a_file", case["parentFile"].is_string() && is_root_fault(report));
+    note(
+        "root_below_a_file",
+        case["parentFile"].is_string() && is_root_fault(report),
+    );
     kinds
 }
 
@@ -88,7 +102,11 @@ fn failure_kinds(case: &Value, report: &LintReport) -> Vec<&'static str> {
             .iter()
             .any(|found| found.severity.as_str() == "error" && special(&found.path))
     };
-    if always { vec!["always_reports"] } else { Vec::new() }
+    if always {
+        vec!["always_reports"]
+    } else {
+        Vec::new()
+    }
 }
 
 fn is_root_fault(report: &LintReport) -> bool {
@@ -146,7 +164,12 @@ impl<'a> Differs<'a> {
         let files = |count: u64| i64::try_from(count).unwrap();
         let files_more =
             files(report.files_examined) - files(expected["filesExamined"].as_u64().unwrap());
-        Self { case, missing, extra, files_more }
+        Self {
+            case,
+            missing,
+            extra,
+            files_more,
+        }
     }
 
     fn page_text(&self, path: &str) -> &str {
@@ -160,7 +183,9 @@ impl<'a> Differs<'a> {
     /// orphans only if some page has.
     fn is_of_links(&self, syntax: &[&str]) -> bool {
         let has = |text: &str| {
-            syntax.iter().any(|pattern| regex::Regex::new(pattern).unwrap().is_match(text))
+            syntax
+                .iter()
+                .any(|pattern| regex::Regex::new(pattern).unwrap().is_match(text))
         };
         let some_page_has = || {
             entries(self.case).any(|entry| {
@@ -169,23 +194,32 @@ impl<'a> Differs<'a> {
             })
         };
         self.files_more == 0
-            && self.missing.iter().chain(&self.extra).all(|(code, _, path, _)| match code.as_str() {
-                "BROKEN_PAGE_LINK" | "LINK_ESCAPES_PAGES" => has(self.page_text(path)),
-                "ORPHAN_PAGE" => some_page_has(),
-                _ => false,
-            })
+            && self
+                .missing
+                .iter()
+                .chain(&self.extra)
+                .all(|(code, _, path, _)| match code.as_str() {
+                    "BROKEN_PAGE_LINK" | "LINK_ESCAPES_PAGES" => has(self.page_text(path)),
+                    "ORPHAN_PAGE" => some_page_has(),
+                    _ => false,
+                })
     }
 
     /// Whether only orphans are missing, and each is an entry page.
     fn is_of_entry_pages(&self) -> bool {
         let is_entry = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
-            ["index.md", "readme.md"].iter().any(|entry| name.eq_ignore_ascii_case(entry))
+            ["index.md", "readme.md"]
+                .iter()
+                .any(|entry| name.eq_ignore_ascii_case(entry))
         };
         self.files_more == 0
             && self.extra.is_empty()
             && !self.missing.is_empty()
-            && self.missing.iter().all(|(code, _, path, _)| code == "ORPHAN_PAGE" && is_entry(path))
+            && self
+                .missing
+                .iter()
+                .all(|(code, _, path, _)| code == "ORPHAN_PAGE" && is_entry(path))
     }
 
     /// Whether pages are refused for their names where the peer reads them, and the rest follows
@@ -208,32 +242,42 @@ impl<'a> Differs<'a> {
     /// Whether a lone surrogate in a JSON string is refused where the peer takes it.
     fn is_of_lone_surrogates(&self) -> bool {
         let has = |path: &str| {
-            regex::Regex::new(r"(?i)\\ud[89a-f][0-9a-f]{2}").unwrap().is_match(self.page_text(path))
+            regex::Regex::new(r"(?i)\\ud[89a-f][0-9a-f]{2}")
+                .unwrap()
+                .is_match(self.page_text(path))
         };
         self.files_more == 0
             && self.extra.iter().any(|(_, _, path, _)| has(path))
-            && self.missing.iter().chain(&self.extra).all(|(code, _, path, _)| {
-                has(path)
-                    || matches!(
-                        code.as_str(),
-                        "PAGE_MISSING_SOURCE" | "INDEX_STALE" | "BROKEN_PAGE_LINK" | "ORPHAN_PAGE"
-                    )
-            })
+            && self
+                .missing
+                .iter()
+                .chain(&self.extra)
+                .all(|(code, _, path, _)| {
+                    has(path)
+                        || matches!(
+                            code.as_str(),
+                            "PAGE_MISSING_SOURCE"
+                                | "INDEX_STALE"
+                                | "BROKEN_PAGE_LINK"
+                                | "ORPHAN_PAGE"
+                        )
+                })
     }
 }
 
 /// Whether a page path breaks a rule for ids that we have and the peer has not.
 fn is_stricter_id(path: &str) -> bool {
-    let Some(id) = path.strip_prefix("pages/").and_then(|path| path.strip_suffix(".md")) else {
+    let Some(id) = path
+        .strip_prefix("pages/")
+        .and_then(|path| path.strip_suffix(".md"))
+    else {
         return false;
     };
     let reserved = regex::Regex::new(
         r"(?i)^(?:con|prn|aux|nul|com[0-9\x{b9}\x{b2}\x{b3}]|lpt[0-9\x{b9}\x{b2}\x{b3}])(?:\..*)?$",
     )
     .unwrap();
-    let bidi = |c: char| {
-        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+    let bidi = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     id.chars().any(|c| c.is_control() || bidi(c))
         || id.len() > 1024
         || id.split('/').any(|segment| {
@@ -278,8 +322,9 @@ fn vectors_lint() {
                 continue;
             }
         };
-        let as_expected =
-            case["expected"].get("report").is_some_and(|expected| agrees(&report, expected));
+        let as_expected = case["expected"]
+            .get("report")
+            .is_some_and(|expected| agrees(&report, expected));
         if !as_expected && !exceptions.covers(id(&case), &kinds(&case, &report)) {
             let expected = case["expected"].get("report").unwrap_or(&case["expected"]);
             let (missing, extra) = match case["expected"].get("report") {

@@ -23,8 +23,11 @@ fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
         else {
             continue;
         };
-        let Some((_, there)) = facts.page(target) else { continue };
-        if fragment.is_empty() || fragment.eq_ignore_ascii_case("top") || fragment.starts_with('^') {
+        let Some((_, there)) = facts.page(target) else {
+            continue;
+        };
+        if fragment.is_empty() || fragment.eq_ignore_ascii_case("top") || fragment.starts_with('^')
+        {
             continue;
         }
         // A wikilink names a chain of headings, of which the last is the place.
@@ -50,12 +53,24 @@ mod tests {
         let there = "# Step two\n\n## Same\n\n## Same\n\n# \u{6771}\u{4eac}\n\n<a id=\"mark\"></a>";
         let facts = |link: &str| wiki([page("a", "A", link), page("b", "B", there)], []);
         for link in [
-            "[x](b.md#step-two)", "[x](b.md#same-1)", "[[b#Step two]]", "[x](b.md#mark)",
-            "[x](b.md#\u{6771}\u{4eac})", "[x](b.md)", "[[b#^block]]", "[x](gone.md#y)", "[x](b.md#)",
+            "[x](b.md#step-two)",
+            "[x](b.md#same-1)",
+            "[[b#Step two]]",
+            "[x](b.md#mark)",
+            "[x](b.md#\u{6771}\u{4eac})",
+            "[x](b.md)",
+            "[[b#^block]]",
+            "[x](gone.md#y)",
+            "[x](b.md#)",
         ] {
             assert_reports(&super::RULE, facts(link), 0);
         }
-        for link in ["[x](b.md#step-tow)", "[x](b.md#same-2)", "[[b#Step three]]", "[x](#here)"] {
+        for link in [
+            "[x](b.md#step-tow)",
+            "[x](b.md#same-2)",
+            "[[b#Step three]]",
+            "[x](#here)",
+        ] {
             assert_reports(&super::RULE, facts(link), 1);
         }
     }

@@ -38,16 +38,26 @@ fn fault(citation: &Citation, facts: &Facts) -> Option<String> {
         Ok(None) => return None,
         Ok(Some(lines)) => *lines,
         Err(fragment) => {
-            return Some(format!("{fragment:?} does not name lines, as L10 or L10-L20 do"));
+            return Some(format!(
+                "{fragment:?} does not name lines, as L10 or L10-L20 do"
+            ));
         }
     };
     // What a damaged source says about its lines means nothing.
-    let count = Some(source).filter(|source| source.is_sound()).and_then(SourceFacts::line_count)?;
+    let count = Some(source)
+        .filter(|source| source.is_sound())
+        .and_then(SourceFacts::line_count)?;
     if u64::from(last) <= count {
         return None;
     }
-    let lines = if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
-    Some(format!("source {id} has {count} lines, so it has no {lines}"))
+    let lines = if first == last {
+        format!("line {first}")
+    } else {
+        format!("lines {first}-{last}")
+    };
+    Some(format!(
+        "source {id} has {count} lines, so it has no {lines}"
+    ))
 }
 
 #[cfg(test)]
@@ -61,7 +71,10 @@ mod tests {
         let other = SourceId::of(b"gone");
         let cited = |target: &str| {
             let body = format!("[x](llmwiki://source/{target})");
-            wiki([page_citing("a", &[b"one\ntwo\n"], &body)], [source(b"one\ntwo\n")])
+            wiki(
+                [page_citing("a", &[b"one\ntwo\n"], &body)],
+                [source(b"one\ntwo\n")],
+            )
         };
         for good in [format!("{id}"), format!("{id}#L1"), format!("{id}#L1-L2")] {
             assert_reports(&super::RULE, cited(&good), 0);

@@ -44,7 +44,11 @@ mod tests {
         let id = SourceId::of(b"def");
         let body = format!("[x](llmwiki://source/{id}#L1) and [y](llmwiki://source/{id})");
         let sources = || [source(b"abc"), source(b"def")];
-        assert_reports(&super::RULE, wiki([page_citing("a", &[b"abc"], &body)], sources()), 1);
+        assert_reports(
+            &super::RULE,
+            wiki([page_citing("a", &[b"abc"], &body)], sources()),
+            1,
+        );
         let listed = page_citing("a", &[b"abc", b"def"], &body);
         assert_reports(&super::RULE, wiki([listed], sources()), 0);
         let broken = page_citing("a", &[b"abc"], &body);

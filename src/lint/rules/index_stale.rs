@@ -52,7 +52,11 @@ mod tests {
         let mut changed = facts.clone();
         changed.pages[0] = page("a", "A", "y");
         let found = assert_reports(&super::RULE, changed, 1);
-        assert!(found[0].message.contains("1 changed (pages/a.md)"), "{}", found[0].message);
+        assert!(
+            found[0].message.contains("1 changed (pages/a.md)"),
+            "{}",
+            found[0].message
+        );
         let mut more = facts.clone();
         more.pages.push(page("c", "C", "x"));
         more.sources.push(source(b"def"));

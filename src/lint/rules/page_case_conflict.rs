@@ -25,7 +25,10 @@ fn check(facts: &Facts, sink: &mut Sink) {
                 sink.report(
                     &RULE,
                     &page.path,
-                    format!("differs from page {:?} only by case or normalisation", other.as_str()),
+                    format!(
+                        "differs from page {:?} only by case or normalisation",
+                        other.as_str()
+                    ),
                 );
             }
         }

@@ -33,7 +33,9 @@ fn check(facts: &Facts, sink: &mut Sink) {
         citing.entry(id).or_default().insert(page.as_str());
     }
     for source in &facts.sources {
-        let Some(record) = record(source) else { continue };
+        let Some(record) = record(source) else {
+            continue;
+        };
         let named = source
             .events
             .iter()
@@ -43,14 +45,25 @@ fn check(facts: &Facts, sink: &mut Sink) {
             let newest = newest.get(record.origin.as_deref()?)?;
             (newest.captured_at > record.captured_at).then(|| newest.id.to_string())
         };
-        let Some(successor) = named.or_else(later) else { continue };
-        let pages: Vec<&str> = citing.get(&record.id).into_iter().flatten().copied().collect();
+        let Some(successor) = named.or_else(later) else {
+            continue;
+        };
+        let pages: Vec<&str> = citing
+            .get(&record.id)
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
         let cited = if pages.is_empty() {
             "no page cites it any more".to_owned()
         } else {
             format!("still cited by {}", pages.join(", "))
         };
-        sink.report(&RULE, &source.path, format!("source {successor} is newer; {cited}"));
+        sink.report(
+            &RULE,
+            &source.path,
+            format!("source {successor} is newer; {cited}"),
+        );
     }
 }
 
@@ -63,9 +76,9 @@ fn record(source: &SourceFacts) -> Option<&Metadata> {
 
 #[cfg(test)]
 mod tests {
+    use crate::lint::SourceFacts;
     use crate::lint::facts::MetadataFacts;
     use crate::lint::testing::{assert_reports, page_citing, source, wiki};
-    use crate::lint::SourceFacts;
 
     fn captured(content: &[u8], origin: &str, at: &str) -> SourceFacts {
         let mut source = source(content);
@@ -86,7 +99,11 @@ mod tests {
             wiki([page_citing("a", &[b"old"], "x")], [old, new])
         };
         let found = assert_reports(&super::RULE, facts("https://example.org/"), 1);
-        assert!(found[0].message.ends_with("still cited by a"), "{}", found[0].message);
+        assert!(
+            found[0].message.ends_with("still cited by a"),
+            "{}",
+            found[0].message
+        );
         assert_reports(&super::RULE, facts("https://example.org/other"), 0);
     }
 }

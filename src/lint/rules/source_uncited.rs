@@ -35,8 +35,17 @@ mod tests {
     #[test]
     fn fires_on_sources_that_neither_frontmatter_nor_body_names() {
         let id = SourceId::of(b"def");
-        let facts = |body: &str| wiki([page_citing("a", &[b"abc"], body)], [source(b"abc"), source(b"def")]);
+        let facts = |body: &str| {
+            wiki(
+                [page_citing("a", &[b"abc"], body)],
+                [source(b"abc"), source(b"def")],
+            )
+        };
         assert_reports(&super::RULE, facts("x"), 1);
-        assert_reports(&super::RULE, facts(&format!("[x](llmwiki://source/{id})")), 0);
+        assert_reports(
+            &super::RULE,
+            facts(&format!("[x](llmwiki://source/{id})")),
+            0,
+        );
     }
 }

@@ -16,7 +16,11 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(facts: &Facts, sink: &mut Sink) {
     if facts.store.state == StoreState::NeedsRepair {
-        sink.report(&RULE, STORE_PATH, "a writer was killed; the store was not read".to_owned());
+        sink.report(
+            &RULE,
+            STORE_PATH,
+            "a writer was killed; the store was not read".to_owned(),
+        );
     }
 }
 

@@ -16,7 +16,10 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts, sink: &mut Sink) {
-    let faults = facts.store.contents().map(|contents| contents.durable_faults.as_slice());
+    let faults = facts
+        .store
+        .contents()
+        .map(|contents| contents.durable_faults.as_slice());
     for fault in faults.unwrap_or_default() {
         sink.report(&RULE, STORE_PATH, fault.clone());
     }

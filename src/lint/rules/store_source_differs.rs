@@ -15,7 +15,11 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(facts: &Facts, sink: &mut Sink) {
     for (path, keys) in facts.source_differences().1 {
-        sink.report(&RULE, path, format!("differs from the store in {}", keys.join(", ")));
+        sink.report(
+            &RULE,
+            path,
+            format!("differs from the store in {}", keys.join(", ")),
+        );
     }
 }
 

@@ -15,7 +15,11 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(facts: &Facts, sink: &mut Sink) {
     for id in facts.source_differences().0 {
-        sink.report(&RULE, format!("sources/{id}"), "only the store still has it".to_owned());
+        sink.report(
+            &RULE,
+            format!("sources/{id}"),
+            "only the store still has it".to_owned(),
+        );
     }
 }
 

@@ -15,7 +15,9 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts, sink: &mut Sink) {
-    let Some(contents) = facts.store.contents() else { return };
+    let Some(contents) = facts.store.contents() else {
+        return;
+    };
     for (path, intent) in &contents.intents {
         if let Some(what) = facts.owes(path, intent) {
             sink.report(&RULE, path, what.to_owned());

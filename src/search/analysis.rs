@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::language;
 use super::query::{self, Query};
 use super::tokenize::{self, Unit, UnitKind, standard_units};
+use super::vocabulary::{self, Vocabulary};
 use crate::id::PageId;
 use crate::page::{self, Page};
 
@@ -94,76 +95,67 @@ impl Analysis {
 }
 
 fn classic_sections(page: &Page) -> Vec<AnalyzedSection> {
-    let mut bag = Bag::default();
-    let add = |bag: &mut Bag, text: &str, weight: u32| {
+    let add = |vocabulary: &mut Vocabulary, text: &str, weight: u32| {
         let mut count = 0;
         tokenize::classic_each(&tokenize::normalized(text), &mut |token| {
-            bag.add(token, weight);
+            vocabulary.add_term(token, weight);
             count += 1;
         });
         count
     };
-    Analysis::Classic
-        .cut(page)
-        .into_iter()
-        .map(|section| {
-            add(&mut bag, &page.title, TITLE);
-            let mut length = 0;
-            for heading in &section.heading_trail {
-                length += add(&mut bag, heading, HEADING);
-            }
-            length += add(&mut bag, &page.body[section.text.clone()], BODY);
-            finish(section, length, bag.drain())
-        })
-        .collect()
+    let sections = Analysis::Classic.cut(page).into_iter();
+    vocabulary::with(|vocabulary| {
+        sections
+            .map(|section| {
+                add(vocabulary, &page.title, TITLE);
+                let mut length = 0;
+                for heading in &section.heading_trail {
+                    length += add(vocabulary, heading, HEADING);
+                }
+                length += add(vocabulary, &page.body[section.text.clone()], BODY);
+                finish(section, length, vocabulary.take())
+            })
+            .collect()
+    })
 }
 
 fn standard_sections(id: &PageId, page: &Page) -> Vec<AnalyzedSection> {
     let language = language::detect(&page.body);
-    let mut words = Bag::default();
-    let mut stems = Bag::default();
-    Analysis::Standard
-        .cut(page)
-        .into_iter()
-        .enumerate()
-        .map(|(index, section)| {
-            add_standard(&mut words, &mut stems, &page.title, TITLE);
-            if index == 0 {
-                add_standard(&mut words, &mut stems, &page.summary, SUMMARY);
-                add_standard(&mut words, &mut stems, id.as_str(), SUMMARY);
-            }
-            let mut length = 0;
-            for heading in &section.heading_trail {
-                length += add_standard(&mut words, &mut stems, heading, HEADING);
-            }
-            let text = &page.body[section.text.clone()];
-            length += add_standard(&mut words, &mut stems, text, BODY);
-            words.drain_each(|word, weight| {
-                language::stems(word, language, |stem| stems.add(stem, weight));
-            });
-            finish(section, length, stems.drain())
-        })
-        .collect()
-}
-
-/// Adds words to one bag, to be stemmed once each, and grams, which are terms already, to the
-/// other. Returns how many tokens there were.
-fn add_standard(words: &mut Bag, terms: &mut Bag, text: &str, weight: u32) -> u32 {
-    let mut count = 0;
-    let mut gram = Gram::default();
-    standard_units(text, &mut |unit| {
-        count += 1;
-        match unit.kind {
-            UnitKind::Word => words.add(unit.text, weight),
-            UnitKind::Gram => {
-                terms.add(unit.text, weight);
-                if let Some(pair) = gram.pair(&unit) {
-                    terms.add(pair, weight);
+    let add = |vocabulary: &mut Vocabulary, text: &str, weight: u32| {
+        let mut count = 0;
+        let mut gram = Gram::default();
+        standard_units(text, &mut |unit| {
+            count += 1;
+            match unit.kind {
+                UnitKind::Word => vocabulary.add_word(unit.text, language, weight),
+                UnitKind::Gram => {
+                    vocabulary.add_term(unit.text, weight);
+                    if let Some(pair) = gram.pair(&unit) {
+                        vocabulary.add_term(pair, weight);
+                    }
                 }
             }
-        }
-    });
-    count
+        });
+        count
+    };
+    let sections = Analysis::Standard.cut(page).into_iter().enumerate();
+    vocabulary::with(|vocabulary| {
+        sections
+            .map(|(index, section)| {
+                add(vocabulary, &page.title, TITLE);
+                if index == 0 {
+                    add(vocabulary, &page.summary, SUMMARY);
+                    add(vocabulary, id.as_str(), SUMMARY);
+                }
+                let mut length = 0;
+                for heading in &section.heading_trail {
+                    length += add(vocabulary, heading, HEADING);
+                }
+                length += add(vocabulary, &page.body[section.text.clone()], BODY);
+                finish(section, length, vocabulary.take())
+            })
+            .collect()
+    })
 }
 
 /// Joins grams that follow each other to pairs.
@@ -202,79 +194,5 @@ fn finish(section: page::Section, length: u32, terms: Vec<(String, u32)>) -> Ana
         length,
         terms,
         fingerprint: hash.digest128().to_le_bytes(),
-    }
-}
-
-/// A multiset of terms in one arena, counted by sorting: no hash function, so no input can make
-/// it slow, and the result comes out in order.
-#[derive(Default)]
-struct Bag {
-    arena: String,
-    entries: Vec<Occurrence>,
-}
-
-#[derive(Clone, Copy)]
-struct Occurrence {
-    /// The first eight bytes, so that most comparisons need no look at the arena.
-    prefix: u64,
-    start: u32,
-    len: u32,
-    weight: u32,
-}
-
-impl Bag {
-    fn add(&mut self, term: &str, weight: u32) {
-        let bytes = term.as_bytes();
-        let mut prefix = [0; 8];
-        let head = bytes.len().min(8);
-        prefix[..head].copy_from_slice(&bytes[..head]);
-        // Page bodies are limited far below 4 GiB; text beyond that is not indexed.
-        let (Ok(start), Ok(len)) = (u32::try_from(self.arena.len()), u32::try_from(term.len()))
-        else {
-            return;
-        };
-        self.arena.push_str(term);
-        self.entries.push(Occurrence {
-            prefix: u64::from_be_bytes(prefix),
-            start,
-            len,
-            weight,
-        });
-    }
-
-    /// Calls `take` with each term once, in byte order, with the sum of its weights, and empties
-    /// the bag.
-    fn drain_each(&mut self, mut take: impl FnMut(&str, u32)) {
-        let arena = &self.arena;
-        let text = |entry: &Occurrence| {
-            &arena[entry.start as usize..entry.start as usize + entry.len as usize]
-        };
-        self.entries.sort_unstable_by(|a, b| {
-            a.prefix
-                .cmp(&b.prefix)
-                .then_with(|| text(a).as_bytes().cmp(text(b).as_bytes()))
-        });
-        let mut at = 0;
-        while at < self.entries.len() {
-            let first = self.entries[at];
-            let mut weight = 0u32;
-            while let Some(entry) = self.entries.get(at)
-                && entry.prefix == first.prefix
-                && entry.len == first.len
-                && text(entry) == text(&first)
-            {
-                weight = weight.saturating_add(entry.weight);
-                at += 1;
-            }
-            take(text(&first), weight);
-        }
-        self.arena.clear();
-        self.entries.clear();
-    }
-
-    fn drain(&mut self) -> Vec<(String, u32)> {
-        let mut terms = Vec::new();
-        self.drain_each(|term, weight| terms.push((term.to_owned(), weight)));
-        terms
     }
 }

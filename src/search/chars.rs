@@ -26,6 +26,10 @@ pub(super) const IGNORED: u8 = 32;
 /// Marks after this letter are accents, which `standard` drops: Latin, Greek, Cyrillic, digits.
 pub(super) const ACCENTED: u8 = 64;
 
+/// Under NFKC it may compose with what stands before it, or change places with it: marks, the
+/// vowels and finals of decomposed Hangul, and what becomes one of these.
+pub(super) const CONTINUES: u8 = 128;
+
 /// What is known about one character.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
@@ -111,6 +115,10 @@ fn compute_flags(c: char) -> u8 {
     }
     if within(code, MEANINGLESS) {
         flags |= IGNORED;
+    }
+    let first = std::iter::once(c).nfkc().next();
+    if first.is_some_and(|c| is_combining_mark(c) || matches!(c, '\u{1160}'..='\u{11FF}')) {
+        flags |= CONTINUES;
     }
     if word && (c.is_numeric() || within(code, LATIN_GREEK) || within(code, CYRILLIC)) {
         flags |= ACCENTED;

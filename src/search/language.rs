@@ -5,20 +5,18 @@
 //! statistics. Pages and queries in another Latin language add that language's own stem.
 //! Detection is deterministic: function words vote, and `whatlang` is asked when they are silent.
 
-use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use rust_stemmers::{Algorithm, Stemmer};
+use rust_stemmers::Algorithm;
 
 use super::tokenize::{UnitKind, standard_units};
+use super::vocabulary::{self, Seeded};
 
 /// How much text is looked at to tell its language, in bytes.
-const SAMPLE_BYTES: usize = 1024;
+const SAMPLE_BYTES: usize = 640;
 /// Words longer than this are no words of any language.
 const MAX_STEMMED_BYTES: usize = 48;
-/// Cached stems of one algorithm; the cache is emptied when it is full.
-const CACHED_STEMS: usize = 32_768;
 
 /// A language whose own stems are used beside the universal ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,7 +76,7 @@ impl Language {
         })
     }
 
-    fn algorithm(self) -> Algorithm {
+    pub(super) fn algorithm(self) -> Algorithm {
         match self {
             Self::Danish => Algorithm::Danish,
             Self::Dutch => Algorithm::Dutch,
@@ -100,7 +98,7 @@ impl Language {
 /// Function words of one language, folded.
 struct Words {
     code: &'static str,
-    words: HashSet<String>,
+    words: Vec<String>,
 }
 
 static STOP_WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
@@ -111,26 +109,32 @@ static STOP_WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
         .filter_map(|line| line.split_once(' '))
         .map(|(code, words)| Words {
             code,
-            words: folded_words(words).into_iter().collect(),
+            words: folded_words(words),
         })
         .collect()
 });
 
-/// How many languages, as bits, hold a word among their function words.
-static VOTES: LazyLock<HashMap<&'static str, u32>> = LazyLock::new(|| {
-    let mut votes = HashMap::new();
+/// The languages, as bits, that hold each function word.
+static VOTES: LazyLock<HashMap<&'static str, u32, Seeded>> = LazyLock::new(|| {
+    let mut votes: HashMap<_, _, Seeded> = HashMap::default();
     for (bit, language) in STOP_WORDS.iter().enumerate() {
-        for word in sorted(&language.words) {
-            *votes.entry(word).or_default() |= 1 << bit;
+        for word in &language.words {
+            *votes.entry(word.as_str()).or_default() |= 1 << bit;
         }
     }
     votes
 });
 
-fn sorted(words: &HashSet<String>) -> Vec<&str> {
-    let mut sorted: Vec<_> = words.iter().map(String::as_str).collect();
-    sorted.sort_unstable();
-    sorted
+/// Longest function word of any language, folded; a test holds it to the lists.
+const MAX_STOP_WORD_BYTES: usize = 24;
+/// As many bits as a set of languages has.
+const MAX_LANGUAGES: usize = 32;
+
+fn votes(word: &str) -> u32 {
+    if word.len() > MAX_STOP_WORD_BYTES {
+        return 0;
+    }
+    VOTES.get(word).copied().unwrap_or(0)
 }
 
 fn folded_words(text: &str) -> Vec<String> {
@@ -145,9 +149,7 @@ fn folded_words(text: &str) -> Vec<String> {
 
 /// Whether a folded word is a function word of English or Russian, or of `language`.
 pub(crate) fn is_stop_word(word: &str, language: Option<Language>) -> bool {
-    let Some(&bits) = VOTES.get(word) else {
-        return false;
-    };
+    let bits = votes(word);
     STOP_WORDS.iter().enumerate().any(|(bit, words)| {
         bits & 1 << bit != 0
             && (matches!(words.code, "en" | "ru")
@@ -159,8 +161,7 @@ pub(crate) fn is_stop_word(word: &str, language: Option<Language>) -> bool {
 /// scripts, and where it cannot be told.
 pub(crate) fn detect(text: &str) -> Option<Language> {
     let sample = head(text, SAMPLE_BYTES);
-    let words = folded_words(sample);
-    match vote(&words) {
+    match Ballot::of(sample).result() {
         Vote::Winner(code) => Language::of_code(code),
         Vote::Leader(_) | Vote::Silent => {
             if sample.chars().filter(|c| c.is_alphabetic()).count() < 60 {
@@ -180,15 +181,15 @@ pub(crate) fn detect(text: &str) -> Option<Language> {
 /// accents say that it is not English.
 pub(crate) fn detect_query(text: &str) -> Option<Language> {
     let sample = head(text, SAMPLE_BYTES);
-    let words = folded_words(sample);
     let latin = |c: char| matches!(c as u32, 0xC0..=0x24F | 0x1E00..=0x1EFF);
     let accented = sample.chars().any(latin);
-    match vote(&words) {
+    let ballot = Ballot::of(sample);
+    match ballot.result() {
         Vote::Winner(code) => return Language::of_code(code),
         Vote::Leader(code) if accented => return Language::of_code(code),
         Vote::Leader(_) | Vote::Silent => {}
     }
-    if !accented && words.len() < 4 {
+    if !accented && ballot.words < 4 {
         return None;
     }
     let info = DETECTOR.detect(sample)?;
@@ -215,33 +216,49 @@ enum Vote {
     Silent,
 }
 
-/// Lets function words vote: the winner holds two of them, a tenth of all words and half as many
-/// again as the next.
-fn vote(words: &[String]) -> Vote {
-    let mut counts = vec![0usize; STOP_WORDS.len()];
-    for word in words {
-        if let Some(&bits) = VOTES.get(word.as_str()) {
-            for (bit, count) in counts.iter_mut().enumerate() {
-                *count += (bits >> bit & 1) as usize;
+/// How many function words of each language a text holds.
+struct Ballot {
+    counts: [u32; MAX_LANGUAGES],
+    words: u32,
+}
+
+impl Ballot {
+    fn of(text: &str) -> Self {
+        let mut ballot = Self {
+            counts: [0; MAX_LANGUAGES],
+            words: 0,
+        };
+        standard_units(text, &mut |unit| {
+            if unit.kind != UnitKind::Word {
+                return;
             }
-        }
+            ballot.words += 1;
+            let mut bits = votes(unit.text);
+            while bits != 0 {
+                ballot.counts[bits.trailing_zeros() as usize] += 1;
+                bits &= bits - 1;
+            }
+        });
+        ballot
     }
-    let best = counts
-        .iter()
-        .enumerate()
-        .max_by_key(|&(bit, &count)| (count, usize::MAX - bit));
-    let Some((winner, &most)) = best else {
-        return Vote::Silent;
-    };
-    let code = STOP_WORDS[winner].code;
-    let others = counts.iter().enumerate().filter(|&(bit, _)| bit != winner);
-    let second = others.map(|(_, &count)| count).max().unwrap_or(0);
-    if most >= 2 && most * 10 >= words.len() && most * 2 >= second * 3 {
-        Vote::Winner(code)
-    } else if most > second {
-        Vote::Leader(code)
-    } else {
-        Vote::Silent
+
+    /// The winner holds two function words, a tenth of all words and half as many again as the
+    /// next.
+    fn result(&self) -> Vote {
+        let candidates = || self.counts.iter().zip(STOP_WORDS.iter());
+        let best = candidates().max_by_key(|(count, _)| **count);
+        let Some((&most, Words { code, .. })) = best else {
+            return Vote::Silent;
+        };
+        let others = candidates().filter(|(_, words)| words.code != *code);
+        let second = others.map(|(&count, _)| count).max().unwrap_or(0);
+        if most >= 2 && most * 10 >= self.words && most * 2 >= second * 3 {
+            Vote::Winner(code)
+        } else if most > second {
+            Vote::Leader(code)
+        } else {
+            Vote::Silent
+        }
     }
 }
 
@@ -260,32 +277,19 @@ fn head(text: &str, limit: usize) -> &str {
 /// Calls `take` with the stems of a folded word: the universal one, then the own one of
 /// `language` if it is another.
 pub(crate) fn stems(word: &str, language: Option<Language>, mut take: impl FnMut(&str)) {
-    let universal = universal_algorithm(word);
-    let Some(algorithm) = universal.filter(|_| word.len() <= MAX_STEMMED_BYTES) else {
-        take(word);
-        return;
-    };
-    CACHE.with_borrow_mut(|cache| {
-        cache.prepare(algorithm, word);
-        let language = language.filter(|_| algorithm == Algorithm::English);
-        if let Some(language) = language {
-            cache.prepare(language.algorithm(), word);
-        }
-        let first = cache.get(algorithm, word);
-        take(first);
-        if let Some(language) = language {
-            let own = cache.get(language.algorithm(), word);
-            if own != first {
-                take(own);
-            }
+    vocabulary::with(|vocabulary| {
+        let (universal, own) = vocabulary.stem_texts(word, language);
+        take(&universal);
+        if let Some(own) = own {
+            take(&own);
         }
     });
 }
 
 /// Which algorithm makes the universal stem. Words with digits are names and stay.
-fn universal_algorithm(word: &str) -> Option<Algorithm> {
+pub(super) fn universal_algorithm(word: &str) -> Option<Algorithm> {
     let first = word.chars().next()?;
-    if word.bytes().any(|byte| byte.is_ascii_digit()) {
+    if word.len() > MAX_STEMMED_BYTES || word.bytes().any(|byte| byte.is_ascii_digit()) {
         return None;
     }
     Some(match first as u32 {
@@ -298,55 +302,15 @@ fn universal_algorithm(word: &str) -> Option<Algorithm> {
     })
 }
 
-thread_local! {
-    static CACHE: RefCell<StemCache> = RefCell::default();
-}
-
-/// Words and their stems.
-type Stems = HashMap<Box<str>, Box<str>>;
-
-/// Stems already computed on this thread; the stemmers are several times slower than the rest.
-#[derive(Default)]
-struct StemCache {
-    algorithms: Vec<(Algorithm, Stems)>,
-}
-
-impl StemCache {
-    fn prepare(&mut self, algorithm: Algorithm, word: &str) {
-        let slot = self
-            .algorithms
-            .iter()
-            .position(|(known, _)| *known == algorithm);
-        let slot = slot.unwrap_or_else(|| {
-            self.algorithms.push((algorithm, Stems::new()));
-            self.algorithms.len() - 1
-        });
-        let stems = &mut self.algorithms[slot].1;
-        if stems.contains_key(word) {
-            return;
-        }
-        if stems.len() >= CACHED_STEMS {
-            stems.clear();
-        }
-        let stem = Stemmer::create(algorithm).stem(word);
-        let stem = if stem.is_empty() { word } else { &stem };
-        stems.insert(word.into(), stem.into());
-    }
-
-    fn get<'a>(&'a self, algorithm: Algorithm, word: &'a str) -> &'a str {
-        let stems = self
-            .algorithms
-            .iter()
-            .find(|(known, _)| *known == algorithm);
-        stems
-            .and_then(|(_, stems)| stems.get(word))
-            .map_or(word, |stem| stem)
-    }
+/// Whether a folded word is one that languages of the Latin script stem each in its way.
+pub(super) fn is_latin(word: &str) -> bool {
+    universal_algorithm(word) == Some(Algorithm::English)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rust_stemmers::Stemmer;
 
     use super::*;
 
@@ -381,6 +345,21 @@ mod tests {
         assert_eq!(all("hauser", Some(Language::German)), ["hauser", "haus"]);
         assert_eq!(all("haus", Some(Language::German)), ["haus"]);
         assert_eq!(all("v1s", None), ["v1s"]);
+    }
+
+    #[test]
+    fn lists_of_function_words_fit_their_bounds() {
+        assert!(STOP_WORDS.len() <= MAX_LANGUAGES);
+        let longest = VOTES.keys().map(|word| word.len()).max();
+        assert!(
+            longest.is_some_and(|longest| longest <= MAX_STOP_WORD_BYTES),
+            "{longest:?}"
+        );
+        for words in STOP_WORDS.iter() {
+            let known =
+                matches!(words.code, "en" | "ru") || Language::of_code(words.code).is_some();
+            assert!(known && words.words.len() > 20, "{}", words.code);
+        }
     }
 
     #[test]

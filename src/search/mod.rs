@@ -13,6 +13,7 @@ pub mod query;
 pub mod snippet;
 pub mod tokenize;
 pub mod topk;
+mod vocabulary;
 
 pub use analysis::{Analysis, AnalyzedSection, WEIGHT_UNIT};
 pub use query::{Candidate, Filters, Query, phrase_matches};

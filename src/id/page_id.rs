@@ -262,6 +262,7 @@ mod tests {
         check_refused("x.Md/y", ".md");
         check_refused("a/nul.txt", "device");
         check_refused("com\u{b9}", "device");
+        check_refused("con .txt", "device");
         check_refused(&"a".repeat(253), "255");
         check_refused(&"dir/".repeat(300), "1024");
     }

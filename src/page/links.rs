@@ -500,7 +500,7 @@ mod tests {
             "![a [x](b.md)](c.png)",
             "[x] (a.md) [x](no where.md)",
             "[x](https://a.b/c.md) <https://a.b> [m](mailto:a@b.c) <a@b.c> [p](//a.b/c.md) [c](C:/x.md)",
-            "[[1,2],[3,4]] a[[i]",
+            "[[1,2],[3,4]] a[[i] [[a]b]]",
             "[[two\nlines]]",
             "[^1]: not a link\n\n[^1]",
             "[x]: a.md",

@@ -261,6 +261,7 @@ mod tests {
             ("sp ace", "Space"),
             ("v1.2", "Version 1.2"),
             ("a#b", "Hash"),
+            ("q/w/w", "Twice"),
         ] {
             pages.insert(id(name), title);
         }
@@ -369,6 +370,8 @@ mod tests {
         check("broken guides/ub/leaf", &["[[ub/leaf]]"]);
         check("broken guides/50% more", &["[[50% more]]"]);
         check("broken guides/setup", &["[[./setup]]"]);
+        check("broken guides/top", &["[[./top]]"]);
+        check("broken guides/q/w", &["[[q/w]]"]);
         check("escapes", &["[[../../out]]", "[[/top]]"]);
         check(
             "no page",
@@ -400,6 +403,8 @@ mod tests {
         assert_eq!(near("a/b/x", &["s", "a/s", "a/b/c/s", "z/s"]), "a/b/c/s");
         assert_eq!(near("a/b/x", &["s", "z/s", "a/c/s"]), "a/c/s");
         assert_eq!(near("x", &["b/s", "a/s"]), "a/s");
+        assert_eq!(near("a/x", &["a/b/c/d/s", "s"]), "s");
+        assert_eq!(near("m/n/x", &["m/a", "m/n/z/a"]), "m/n/z/a");
     }
 
     proptest! {

@@ -145,7 +145,7 @@ fn fr_03_a_page_with_crlf_reads_like_its_twin() {
     let pages = Pages::of(&report("fr-03"));
     assert_eq!((pages.good.len(), pages.bad.len()), (2, 0));
     assert_eq!(pages.link_findings(), [""; 0]);
-    assert_eq!(pages.orphans(), [&PageId::parse("unix").unwrap(); 0]);
+    assert!(pages.orphans().is_empty());
     let win = &pages.good[&PageId::parse("win").unwrap()];
     assert!(!win.body.contains('\r'));
     let text = page::render(&win.title, &win.summary, &win.sources, &win.body).unwrap();

@@ -662,6 +662,8 @@ impl Wiki {
         let mut batch = writing.batch()?;
         let mut index = IndexChanges::default();
         writing.keep_present(&mut batch, id, &present, &mut index)?;
+        // Asked while the page is there: a link leads nowhere afterwards.
+        let links = backlinks(&batch, id)?;
         let note = writing.note(How::DELETED, message);
         let revision =
             match put::remove_page(&mut batch, self.analysis(), id, Some(&note), &mut index)? {
@@ -669,7 +671,6 @@ impl Wiki {
                 // A file that is no valid page has no row, only a place in the tree.
                 None => put::tombstone(&mut batch, id, &note)?,
             };
-        let links = backlinks(&batch, id)?;
         index.apply(&mut batch)?;
         let intent = IntentRecord {
             op: IntentOp::Delete,

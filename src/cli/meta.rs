@@ -68,7 +68,7 @@ fn schema(matches: &ArgMatches, console: &Console) -> Result<Exit, Failure> {
             ErrorCode::InvalidArgument,
             format!("no report is called {name:?}"),
         )
-        .with_hint("llmwiki schema lists the names")
+        .with_hint("`llmwiki schema` lists the names")
         .into());
     };
     let schema = if matches.get_flag("request") {
@@ -126,7 +126,7 @@ fn man(matches: &ArgMatches, console: &Console) -> Result<Exit, Failure> {
                     ErrorCode::InvalidArgument,
                     format!("there is no command {name:?}"),
                 )
-                .with_hint("llmwiki --help lists the commands")
+                .with_hint("`llmwiki --help` lists the commands")
                 .into());
             };
             command.display_name(format!("llmwiki-{name}"))

@@ -158,7 +158,7 @@ fn split_usage(text: &str) -> (String, String) {
         .map(|line| line.trim_start_matches("tip:").trim())
         .collect::<Vec<_>>();
     if hints.is_empty() {
-        hints.push("llmwiki --help lists the commands");
+        hints.push("`llmwiki --help` lists the commands");
     }
     (message, hints.join("; "))
 }

@@ -137,12 +137,16 @@ impl Console {
             // Where even this cannot be written, the exit status is what is left to say.
             let _ = self.json(&document);
         } else {
-            let about = input.map(|input| format!("{input}: ")).unwrap_or_default();
+            let message = message(error);
+            let about = input
+                .filter(|input| !message.contains(input))
+                .map(|input| format!("{input}: "))
+                .unwrap_or_default();
             let code = error.code();
             say(&format!(
                 "{} {} ({code})\n",
                 self.talk.error("error:"),
-                safe(&format!("{about}{}", message(error)))
+                safe(&format!("{about}{message}"))
             ));
             if let Some(hint) = error.hint() {
                 say(&format!("{} {}\n", self.talk.strong("hint:"), safe(hint)));

@@ -166,7 +166,7 @@ fn source_id(raw: &str) -> Result<SourceId> {
             ErrorCode::InvalidPath,
             format!("source id {raw:?} is not 64 lower-case hexadecimal digits"),
         )
-        .with_hint("llmwiki list-sources prints the ids")
+        .with_hint("`llmwiki list-sources` prints the ids")
     })
 }
 
@@ -181,7 +181,7 @@ fn expectation(raw: Option<&str>) -> Result<Expectation> {
                     ErrorCode::InvalidArgument,
                     format!("the expected SHA-256 {hash:?} is neither a hash nor the word absent"),
                 )
-                .with_hint("llmwiki read-page --json prints the current hash as sha256")
+                .with_hint("`llmwiki read-page --json` prints the current hash as sha256")
             }),
     }
 }

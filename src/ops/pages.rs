@@ -47,7 +47,7 @@ impl Operation for UpsertPage {
             // A page cannot cite what is no id: the fault is the page's, as in its file.
             source_id(raw).map_err(|cause| {
                 Error::new(ErrorCode::InvalidPage, cause.message().to_owned())
-                    .with_hint("llmwiki list-sources prints the ids")
+                    .with_hint("`llmwiki list-sources` prints the ids")
             })
         });
         let page = wiki::UpsertPage {

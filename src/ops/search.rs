@@ -17,7 +17,8 @@ use crate::wiki::{SearchReport, SearchRequest, Wiki};
 pub struct Search {
     /// What to look for.
     pub query: String,
-    /// At most this many hits, 1 to 100; max_results of the configuration when not given.
+    /// At most this many hits; never more than max_results of the configuration, which is also
+    /// the default.
     #[serde(default)]
     pub limit: Option<usize>,
 }

@@ -6,9 +6,11 @@
     reason = "tests arrange files themselves, behind the back of `tree`"
 )]
 
+mod cli_consoles;
 mod cli_docs;
 mod cli_support;
 mod cli_usage;
+mod cli_wiki;
 mod field_reports_page;
 mod hostile_markdown;
 mod lint;

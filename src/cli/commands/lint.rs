@@ -55,7 +55,7 @@ fn print(report: &LintReport, limit: usize, session: &Session) -> Result<(), Fai
     let console = &session.console;
     console.text(&render::lint(report, limit, console.palette))?;
     if let Some(first) = report.diagnostics.first() {
-        console.hint(&format!("llmwiki explain {} says more", first.code));
+        console.hint(&format!("`llmwiki explain {}` says more", first.code));
     }
     Ok(())
 }

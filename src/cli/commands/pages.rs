@@ -71,9 +71,10 @@ impl Command for UpsertPage {
             session.console.warn(&format!(
                 "somebody saved this page at the same moment; their text is revision {displaced}"
             ));
-            session
-                .console
-                .hint(&format!("llmwiki read-page {} --at {displaced}", report.id));
+            session.console.hint(&format!(
+                "`llmwiki read-page {} --at {displaced}` shows it",
+                report.id
+            ));
         }
         Ok(())
     }
@@ -176,7 +177,7 @@ impl Command for DeletePage {
                 report.backlinks.join(", ")
             ));
         }
-        console.hint(&format!("llmwiki restore {} brings it back", report.id));
+        console.hint(&format!("`llmwiki restore {}` brings it back", report.id));
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Command for Init {
             .console
             .text(&format!("{}\n", render::safe_line(&report.root)))?;
         let note = match (report.created, report.files.is_empty()) {
-            (true, _) => "made a wiki; next: llmwiki add-source FILE".to_owned(),
+            (true, _) => "made a wiki; next: `llmwiki add-source FILE`".to_owned(),
             (false, true) => "the wiki was there already".to_owned(),
             (false, false) => format!("completed the wiki: {}", report.files.join(", ")),
         };
@@ -46,8 +46,9 @@ impl Command for Status {
             console.palette,
         ))?;
         if !report.initialized {
-            console
-                .hint("llmwiki init makes a wiki, and so does the first llmwiki add-source FILE");
+            console.hint(
+                "`llmwiki init` makes a wiki, and so does the first `llmwiki add-source FILE`",
+            );
         }
         Ok(())
     }
@@ -147,7 +148,7 @@ pub(super) fn warn_skipped(skipped: &[SkippedFile], session: &Session) {
     }
     if skipped.len() > SKIPPED_SHOWN {
         session.console.warn(&format!(
-            "skipped {} more; llmwiki status --json names all",
+            "skipped {} more; `llmwiki status --json` names all",
             skipped.len() - SKIPPED_SHOWN
         ));
     }

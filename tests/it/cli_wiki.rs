@@ -1,0 +1,391 @@
+//! The command line on a wiki: bytes exact, JSON whole, exit statuses, settings, one script run
+//! twice.
+
+use std::fs;
+use std::path::Path;
+
+use super::cli_support::{Ended, Shell};
+
+const BODY: &str = "# Install\n\nThe installer asks for a key.\n";
+
+/// A shell whose wiki holds one source and one page; with the id of the source.
+fn wiki() -> (Shell, String) {
+    let shell = Shell::new();
+    shell.write("notes.txt", "The installer asks for a key.\n");
+    shell.write("body.md", BODY);
+    let added = shell.run(["add-source", "notes.txt"]).done();
+    let id = added.text().trim().to_owned();
+    upsert(&shell, "guides/install", &id, &[]).done();
+    (shell, id)
+}
+
+fn upsert(shell: &Shell, page: &str, source: &str, more: &[&str]) -> Ended {
+    let line = [
+        "upsert-page",
+        page,
+        "--title",
+        "Install",
+        "--summary",
+        "How to.",
+        "--source",
+        source,
+        "--body",
+        "body.md",
+    ];
+    shell.run([&line, more].concat())
+}
+
+#[test]
+fn any_bytes_come_back_as_they_went_in() {
+    let shell = Shell::new();
+    let bytes: Vec<u8> = (0..=255).chain([0xef, 0xbb, 0xbf, b'\r', b'\n']).collect();
+    shell.write("odd name \u{e9}.bin", &bytes);
+    let added = shell
+        .run(["add-source", "odd name \u{e9}.bin", "--json"])
+        .done()
+        .json();
+    assert_eq!(added["metadata"]["name"], "odd name \u{e9}.bin");
+    let id = added["id"].as_str().unwrap();
+    assert_eq!(shell.run(["read-source", id]).done().stdout, bytes);
+    assert!(shell.run(["read-source", id, "--json"]).done().json()["contentBase64"].is_string());
+
+    let piped = shell
+        .pipe(["add-source", "-", "--name", "piped", "--json"], &bytes)
+        .done()
+        .json();
+    assert_eq!(piped["id"], id);
+    assert_eq!(piped["deduplicated"], true);
+    assert_eq!(piped["captures"], 2);
+}
+
+#[test]
+fn several_files_answer_a_line_each_and_a_bad_one_stops_nothing() {
+    let shell = Shell::new();
+    shell.write("a", "a\n");
+    shell.write("c", "c\n");
+    shell.write("empty", "");
+    let ended = shell.run(["--json", "add-source", "a", "b", "empty", ".", "c"]);
+    assert_ne!(ended.status, 0);
+    let lines = ended.json_lines();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0]["id"].is_string() && lines[4]["id"].is_string());
+    for (line, input) in [(1, "b"), (2, "empty"), (3, ".")] {
+        assert_eq!(lines[line]["error"]["input"], input);
+        assert!(lines[line]["error"]["code"].is_string());
+    }
+    assert_eq!(
+        shell
+            .run(["--json", "add-source", "a", "c", "--name", "x"])
+            .status,
+        2
+    );
+}
+
+#[test]
+fn a_source_over_the_limit_is_refused_from_a_file_and_from_a_pipe() {
+    let shell = Shell::new().with("LLMWIKI_MAX_SOURCE_BYTES", "4");
+    shell.write("five", "12345");
+    shell.write("four", "1234");
+    for ended in [
+        shell.run(["--json", "add-source", "five"]),
+        shell.pipe(["--json", "add-source", "-"], b"12345"),
+    ] {
+        assert_eq!(ended.error_code(), "LIMIT_EXCEEDED");
+        assert_eq!(ended.status, 3);
+    }
+    assert!(
+        !shell.path().join(".llmwiki").exists(),
+        "an error means that nothing was written"
+    );
+    shell.run(["add-source", "four"]).done();
+}
+
+#[test]
+fn reading_a_page_gives_the_file_and_its_history_gives_every_version() {
+    let (shell, id) = wiki();
+    let file = fs::read(shell.path().join(".llmwiki/pages/guides/install.md")).unwrap();
+    assert_eq!(
+        shell.run(["read-page", "guides/install"]).done().stdout,
+        file
+    );
+    let read = shell
+        .run(["--json", "read-page", "guides/install"])
+        .done()
+        .json();
+    assert_eq!(read["markdown"].as_str().unwrap().as_bytes(), file);
+    assert_eq!(read["metadata"]["sources"][0], id.as_str());
+
+    shell.write("body.md", "# Install\n\nIt asks for two keys.\n");
+    let hash = read["sha256"].as_str().unwrap();
+    let wrong = upsert(
+        &shell,
+        "guides/install",
+        &id,
+        &["--expected-sha256", "absent", "--json"],
+    );
+    assert_eq!(wrong.error_code(), "CONFLICT");
+    assert!(wrong.text().contains(hash), "{}", wrong.text());
+    let line = [
+        "--expected-sha256",
+        hash,
+        "-m",
+        "two keys",
+        "--actor",
+        "ann",
+        "--json",
+    ];
+    let updated = upsert(&shell, "guides/install", &id, &line).done().json();
+    assert_eq!(updated["created"], false);
+
+    let history = shell
+        .run(["--json", "history", "guides/install", "--diff"])
+        .done()
+        .json();
+    let newest = &history["revisions"][0];
+    assert_eq!(newest["actor"], "ann");
+    assert_eq!(newest["message"], "two keys");
+    assert!(
+        newest["diff"]
+            .as_str()
+            .unwrap()
+            .contains("+It asks for two keys.")
+    );
+    assert_eq!(history["revisions"].as_array().unwrap().len(), 2);
+    for at in [history["revisions"][1]["seq"].to_string(), {
+        history["revisions"][1]["id"].as_str().unwrap()[..12].to_owned()
+    }] {
+        let old = shell
+            .run(["read-page", "guides/install", "--at", &at])
+            .done();
+        assert_eq!(old.stdout, file);
+    }
+}
+
+#[test]
+fn lists_are_whole_unless_cut_and_then_go_on() {
+    let (shell, id) = wiki();
+    for page in ["a", "b", "guides/zebra"] {
+        upsert(&shell, page, &id, &[]).done();
+    }
+    let all = shell.run(["list-pages"]).done();
+    assert_eq!(all.text().lines().count(), 4);
+    let guides = shell
+        .run(["--json", "list-pages", "--prefix", "guides/"])
+        .done()
+        .json();
+    assert_eq!(guides["pages"].as_array().unwrap().len(), 2);
+    let mut seen = Vec::new();
+    let mut cursor = None;
+    loop {
+        let mut line = vec![
+            "--json".to_owned(),
+            "list-pages".into(),
+            "--limit".into(),
+            "1".into(),
+        ];
+        line.extend(
+            cursor
+                .iter()
+                .flat_map(|cursor: &String| ["--cursor".into(), cursor.clone()]),
+        );
+        let page = shell.run(&line).done().json();
+        seen.push(page["pages"][0]["id"].as_str().unwrap().to_owned());
+        match page["next"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => break,
+        }
+    }
+    assert_eq!(seen, ["a", "b", "guides/install", "guides/zebra"]);
+    assert_eq!(shell.run(["list-pages", "--limit", "0"]).status, 2);
+}
+
+#[test]
+fn search_takes_words_with_and_without_quotes_and_answers_0_without_a_hit() {
+    let (shell, _) = wiki();
+    for line in [
+        &["search", "installer", "key"][..],
+        &["search", "installer key"],
+        &["search", "\"asks for\""],
+    ] {
+        let found = shell.run([&["--json"], line].concat()).done().json();
+        assert_eq!(found["hits"][0]["pageId"], "guides/install", "{line:?}");
+    }
+    assert_eq!(
+        shell.run(["--json", "search", "zebra"]).done().json()["hits"],
+        serde_json::json!([])
+    );
+    for bad in [
+        &["search", " "][..],
+        &["search", "a", "--limit", "0"],
+        &["search", "a", "--limit", "-1"],
+    ] {
+        let ended = shell.run([&["--json"], bad].concat());
+        assert_ne!(ended.status, 0, "{bad:?}");
+        assert!(ended.json()["error"]["code"].is_string(), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_root_that_is_not_there_is_an_error_but_not_for_status_and_lint() {
+    let shell = Shell::new();
+    for line in [
+        &["search", "x"][..],
+        &["list-pages"],
+        &["list-sources"],
+        &["history"],
+        &["reindex"],
+        &["verify"],
+        &["export", "index-v1"],
+        &["restore", "--missing"],
+    ] {
+        let ended = shell.run([&["--json"], line].concat());
+        assert_eq!(ended.error_code(), "NOT_INITIALIZED", "{line:?}");
+        assert!(ended.text().contains("llmwiki init"), "{line:?}");
+        assert_eq!(ended.status, 3, "{line:?}");
+    }
+    assert_eq!(shell.run(["--json"]).done().json()["initialized"], false);
+    let lint = shell.run(["--json", "lint"]);
+    assert_eq!(lint.status, 1);
+    assert_eq!(lint.json()["diagnostics"][0]["code"], "ROOT_MISSING");
+    assert!(
+        !shell.path().join(".llmwiki").exists(),
+        "reading makes nothing"
+    );
+}
+
+#[test]
+fn the_root_is_found_from_below_and_named_by_flag_and_variable() {
+    let (shell, _) = wiki();
+    let below = shell.path().join("src/deep");
+    fs::create_dir_all(&below).unwrap();
+    let status = |command: &mut std::process::Command| {
+        let output = command.arg("--json").output().unwrap();
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    assert_eq!(status(shell.command().current_dir(&below))["pageCount"], 1);
+    let other = status(shell.command().args(["--root", "other"]));
+    assert_eq!(other["initialized"], false);
+    let other = status(shell.command().env("LLMWIKI_ROOT", "other"));
+    assert_eq!(other["initialized"], false);
+}
+
+#[test]
+fn restore_writes_only_what_was_agreed_to() {
+    let (shell, _) = wiki();
+    let page = shell.path().join(".llmwiki/pages/guides/install.md");
+    let text = fs::read(&page).unwrap();
+    shell.run(["delete-page", "guides/install"]).done();
+    let plan = shell
+        .run(["--json", "restore", "guides/install"])
+        .done()
+        .json();
+    assert_eq!(plan["applied"], false);
+    assert_eq!(plan["items"][0]["path"], "pages/guides/install.md");
+    assert!(!page.exists());
+    let dry = shell
+        .run(["--json", "restore", "guides/install", "--dry-run"])
+        .done()
+        .json();
+    assert_eq!(dry, plan);
+    let since = "2026-02-03T04:05:06Z";
+    let done = shell
+        .run(["--json", "restore", "--deleted-since", since, "--yes"])
+        .done()
+        .json();
+    assert_eq!(done["applied"], true);
+    assert_eq!(fs::read(&page).unwrap(), text);
+}
+
+#[test]
+fn an_import_counts_what_it_left_out_and_strict_stops_there() {
+    let (shell, id) = wiki();
+    let lines = format!(
+        "{{\"op\":\"upsert_page\",\"id\":\"b\",\"title\":\"B\",\"summary\":\"B\",\"sources\":[\"{id}\"],\"body\":\"b\"}}\n\
+         nonsense\n\
+         {{\"op\":\"upsert_page\",\"id\":\"c\",\"title\":\"C\",\"summary\":\"C\",\"sources\":[\"{id}\"],\"body\":\"c\"}}\n"
+    );
+    let ended = shell.pipe(["--json", "import", "--jsonl", "-"], lines.as_bytes());
+    assert_eq!(ended.status, 1);
+    let report = ended.json();
+    assert_eq!(report["pagesCreated"], 2);
+    assert_eq!(report["failures"][0]["line"], 2);
+
+    let (shell, _) = wiki();
+    let ended = shell.pipe(
+        ["--json", "import", "--jsonl", "-", "--strict"],
+        lines.as_bytes(),
+    );
+    assert_ne!(ended.status, 0);
+    assert!(
+        ended.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("line 2")
+    );
+    let pages = shell.run(["list-pages"]).done();
+    assert_eq!(
+        pages.text().lines().count(),
+        2,
+        "what came before stays: {}",
+        pages.text()
+    );
+}
+
+/// All files below a directory but the store's own, with their bytes.
+fn tree(root: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                if !path.ends_with(".store") {
+                    folders.push(path);
+                }
+            } else {
+                let name = path
+                    .strip_prefix(root)
+                    .unwrap()
+                    .to_string_lossy()
+                    .into_owned();
+                files.push((name, fs::read(&path).unwrap()));
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn one_script_with_a_fixed_clock_gives_the_same_bytes_twice() {
+    let script = || {
+        let (shell, id) = wiki();
+        let mut said = Vec::new();
+        let mut note = |ended: Ended| {
+            // Folders differ between the runs and are no part of the promise.
+            let here = shell.path().to_string_lossy().into_owned();
+            said.push(ended.done().text().replace(&here, "HERE"));
+        };
+        note(upsert(&shell, "b", &id, &["--json"]));
+        shell.write("body.md", "# B\n\nSee [install](guides/install.md).\n");
+        note(upsert(&shell, "b", &id, &["--json", "-m", "linked"]));
+        note(shell.run(["--json", "search", "installer"]));
+        note(shell.run(["--json", "read-page", "guides/install"]));
+        note(shell.run(["--json", "list-sources"]));
+        note(shell.run(["--json", "delete-page", "b"]));
+        note(shell.run(["--json", "export", "index-v1"]));
+        note(shell.run(["--json", "reindex"]));
+        note(shell.run(["--json", "verify"]));
+        note(shell.run(["--json", "status", "-q"]));
+        (said, tree(&shell.path().join(".llmwiki")))
+    };
+    let (first_said, first_tree) = script();
+    let (second_said, second_tree) = script();
+    assert_eq!(first_said, second_said);
+    assert_eq!(first_tree, second_tree);
+    assert!(
+        first_tree
+            .iter()
+            .any(|(name, _)| name == ".index/search.json")
+    );
+}

@@ -30,6 +30,8 @@ pub struct Batch {
     view: View,
     committed_meta: Meta,
     index_changed: bool,
+    /// A change failed, perhaps half done: such a batch is never committed.
+    failed: bool,
 }
 
 impl Deref for Batch {
@@ -48,6 +50,7 @@ impl Batch {
             view: View::new(Txn::Write(txn), meta),
             committed_meta,
             index_changed: false,
+            failed: false,
         }
     }
 
@@ -68,6 +71,11 @@ impl Batch {
     /// [`StoreError`]; then nothing of the batch is kept, unless the error is `Io`, `Full` or
     /// `Closed`, after which the store must be opened again to see which of both happened.
     pub fn commit(mut self) -> Result<Meta, StoreError> {
+        if self.failed {
+            return Err(StoreError::Misuse {
+                what: "a commit after a failed change".to_owned(),
+            });
+        }
         if self.index_changed {
             self.view.meta.epoch += 1;
         }
@@ -84,10 +92,21 @@ impl Batch {
         Ok(self.view.meta.clone())
     }
 
+    /// Changes rows; a failure, after which some may be changed and some not, forbids the commit.
+    pub(crate) fn change<T>(
+        &mut self,
+        work: impl FnOnce(&View) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let view = &self.view;
+        let outcome = guard(|| work(view));
+        self.failed |= outcome.is_err();
+        outcome
+    }
+
     pub(crate) fn put<R: Record>(&mut self, key: &[u8], record: &R) -> Result<(), StoreError> {
         let value = codec::encode(key, record)?;
-        guard(|| {
-            let mut rows = self.view.rows_mut(bytes_table(R::TABLE))?;
+        self.change(|view| {
+            let mut rows = view.rows_mut(bytes_table(R::TABLE))?;
             rows.insert(key, value.as_slice())?;
             Ok(())
         })
@@ -96,8 +115,8 @@ impl Batch {
     /// Puts a record and answers whether the key is new.
     fn put_new<R: Record>(&mut self, key: &[u8], record: &R) -> Result<bool, StoreError> {
         let value = codec::encode(key, record)?;
-        guard(|| {
-            let mut rows = self.view.rows_mut(bytes_table(R::TABLE))?;
+        self.change(|view| {
+            let mut rows = view.rows_mut(bytes_table(R::TABLE))?;
             let old = rows.insert(key, value.as_slice())?;
             Ok(old.is_none())
         })
@@ -106,8 +125,8 @@ impl Batch {
     /// Removes a row and answers whether there was one. Never decodes it, so that a damaged row
     /// can be removed.
     pub(crate) fn delete(&mut self, table: &'static str, key: &[u8]) -> Result<bool, StoreError> {
-        guard(|| {
-            let mut rows = self.view.rows_mut(bytes_table(table))?;
+        self.change(|view| {
+            let mut rows = view.rows_mut(bytes_table(table))?;
             let old = rows.remove(key)?;
             Ok(old.is_some())
         })
@@ -136,8 +155,8 @@ impl Batch {
             .unwrap_or_default()
             .into_iter()
             .collect();
-        guard(|| {
-            let mut rows = self.view.rows_mut(bytes_table(R::TABLE))?;
+        self.change(|view| {
+            let mut rows = view.rows_mut(bytes_table(R::TABLE))?;
             for gone in before.difference(&after) {
                 rows.remove(gone.as_slice())?;
             }
@@ -300,8 +319,8 @@ impl Batch {
         let index_key = revisions::index_key(&revision.page, seq);
         let row = codec::encode(&row_key, revision)?;
         let entry = codec::encode(&index_key, &RevisionIndex)?;
-        guard(|| {
-            let mut rows = self.view.rows_mut(bytes_table(RevisionRecord::TABLE))?;
+        self.change(|view| {
+            let mut rows = view.rows_mut(bytes_table(RevisionRecord::TABLE))?;
             rows.insert(row_key.as_slice(), row.as_slice())?;
             rows.insert(index_key.as_slice(), entry.as_slice())?;
             Ok(())
@@ -383,8 +402,8 @@ impl Batch {
         sections: impl IntoIterator<Item = (u32, &'a SectionRecord)>,
     ) -> Result<(), StoreError> {
         let (mut count, mut length) = (self.view.meta.section_count, self.view.meta.total_length);
-        guard(|| {
-            let mut rows = self.view.rows_mut(bytes_table(SectionRecord::TABLE))?;
+        self.change(|view| {
+            let mut rows = view.rows_mut(bytes_table(SectionRecord::TABLE))?;
             for (id, section) in sections {
                 let key = id.to_be_bytes();
                 let value = codec::encode(&key, section)?;
@@ -412,8 +431,8 @@ impl Batch {
     /// [`StoreError`].
     pub fn remove_sections(&mut self, ids: &[u32]) -> Result<(), StoreError> {
         let (mut count, mut length) = (self.view.meta.section_count, self.view.meta.total_length);
-        guard(|| {
-            let mut rows = self.view.rows_mut(bytes_table(SectionRecord::TABLE))?;
+        self.change(|view| {
+            let mut rows = view.rows_mut(bytes_table(SectionRecord::TABLE))?;
             for id in ids {
                 let key = id.to_be_bytes();
                 if let Some(old) = rows.remove(key.as_slice())? {
@@ -434,8 +453,8 @@ impl Batch {
 
     /// Removes every row whose key begins with `prefix`.
     fn delete_prefix(&mut self, table: &'static str, prefix: &[u8]) -> Result<(), StoreError> {
-        guard(|| {
-            let mut rows = self.view.rows_mut(bytes_table(table))?;
+        self.change(|view| {
+            let mut rows = view.rows_mut(bytes_table(table))?;
             let keys = rows
                 .range::<&[u8]>(prefix..)?
                 .map(|row| row.map(|(key, _)| key.value().to_vec()))
@@ -454,8 +473,8 @@ impl Batch {
     /// # Errors
     /// [`StoreError`].
     pub fn clear_derived(&mut self) -> Result<(), StoreError> {
-        let txn = self.view.write_txn()?;
-        guard(|| {
+        self.change(|view| {
+            let txn = view.write_txn()?;
             for &(name, nature) in super::schema::TABLES {
                 if nature == super::schema::Nature::Derived {
                     txn.delete_table(bytes_table(name))?;
@@ -477,5 +496,269 @@ fn no_nul<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<(), StoreError
             what: format!("a NUL in the key {text:?}"),
         }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::context::Context;
+    use crate::id::ContentHash;
+    use crate::store::testing::{Place, page};
+    use crate::store::{LinkRecord, NameKind, verify};
+
+    fn record(revision: u64) -> PageRecord {
+        PageRecord {
+            sha256: ContentHash::of(b"text"),
+            byte_count: 4,
+            title: String::new(),
+            summary: String::new(),
+            sources: vec![],
+            missing_sources: vec![],
+            sections: vec![],
+            revision,
+        }
+    }
+
+    #[test]
+    fn pages_come_in_byte_order_by_prefix_and_behind_a_cursor() {
+        let place = Place::new();
+        let store = place.create();
+        let mut batch = store.write().unwrap();
+        // More than one run of rows.
+        let ids: Vec<String> = (0..700)
+            .map(|n| format!("{}/{n:03}", ["a", "ab", "b"][n % 3]))
+            .collect();
+        for id in &ids {
+            batch.put_page(&page(id), &record(0)).unwrap();
+        }
+        assert_eq!(batch.meta().page_count, 700);
+        let list = |view: &View, prefix: &str, after: Option<&str>| -> Vec<String> {
+            let after = after.map(page);
+            view.pages(prefix, after.as_ref())
+                .map(|row| row.unwrap().0.to_string())
+                .collect()
+        };
+        let expected = |keep: &dyn Fn(&str) -> bool| -> Vec<String> {
+            let mut kept: Vec<String> = ids.iter().filter(|id| keep(id)).cloned().collect();
+            kept.sort();
+            kept
+        };
+        for (prefix, after) in [
+            ("", None),
+            ("a/", None),
+            ("a", None),
+            ("ab/3", Some("ab/334")),
+            ("b/", Some("a/000")),
+            ("a/", Some("b/001")),
+            ("zz", None),
+        ] {
+            assert_eq!(
+                list(&batch, prefix, after),
+                expected(&|id| id.starts_with(prefix) && after.is_none_or(|after| id > after)),
+                "{prefix} {after:?}"
+            );
+        }
+        batch.commit().unwrap();
+        assert_eq!(list(&store.read().unwrap(), "", None), expected(&|_| true));
+    }
+
+    #[test]
+    fn the_epoch_grows_with_commits_that_change_what_is_found() {
+        let place = Place::new();
+        let store = place.create();
+        let mut batch = store.write().unwrap();
+        batch.put_blob(b"x").unwrap();
+        assert_eq!(batch.commit().unwrap().epoch, 0);
+        let mut batch = store.write().unwrap();
+        batch.put_page(&page("a"), &record(0)).unwrap();
+        batch.remove_page(&page("a")).unwrap();
+        assert_eq!(batch.commit().unwrap().epoch, 1);
+        assert_eq!(store.meta_now().unwrap().epoch, 1);
+    }
+
+    #[test]
+    fn an_event_twice_is_once() {
+        let place = Place::new();
+        let store = place.create();
+        let source = SourceId::of(b"s");
+        let event = |at: &str| SourceEvent {
+            kind: crate::store::SourceEventKind::CAPTURED,
+            at: at.to_owned(),
+            name: "n".to_owned(),
+            media_type: "text/plain".to_owned(),
+            origin: None,
+            successor: None,
+            reason: String::new(),
+            actor: String::new(),
+        };
+        let mut batch = store.write().unwrap();
+        assert!(
+            batch
+                .put_source_event(source, &event("2026-02-02"))
+                .unwrap()
+        );
+        assert!(
+            batch
+                .put_source_event(source, &event("2026-01-01"))
+                .unwrap()
+        );
+        assert!(
+            !batch
+                .put_source_event(source, &event("2026-02-02"))
+                .unwrap()
+        );
+        let events = batch.source_events(source).unwrap();
+        assert_eq!(events, [event("2026-01-01"), event("2026-02-02")]);
+    }
+
+    #[test]
+    fn keys_with_a_nul_are_refused() {
+        let place = Place::new();
+        let store = place.create();
+        let mut batch = store.write().unwrap();
+        let links = LinksRecord {
+            links: vec![],
+            needles: vec!["a\0b".to_owned()],
+        };
+        let refused = batch.put_links(&page("a"), Some(&links));
+        assert!(matches!(refused, Err(StoreError::Misuse { .. })));
+    }
+
+    #[derive(Debug, Clone)]
+    enum Op {
+        Put {
+            page: usize,
+            title: usize,
+            needles: Vec<usize>,
+            sources: Vec<u8>,
+        },
+        Remove {
+            page: usize,
+        },
+        Commit,
+        Abort,
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            6 => (0..6usize, 0..4usize, vec(0..5usize, 0..4), vec(0..4u8, 0..3)).prop_map(
+                |(page, title, needles, sources)| Op::Put { page, title, needles, sources }
+            ),
+            2 => (0..6usize).prop_map(|page| Op::Remove { page }),
+            2 => Just(Op::Commit),
+            1 => Just(Op::Abort),
+        ]
+    }
+
+    type Model = BTreeMap<String, (String, BTreeSet<String>, BTreeSet<SourceId>)>;
+
+    fn agrees(view: &View, model: &Model) -> Result<(), TestCaseError> {
+        let ids: Vec<String> = view
+            .pages("", None)
+            .map(|row| row.unwrap().0.to_string())
+            .collect();
+        prop_assert_eq!(ids, model.keys().cloned().collect::<Vec<_>>());
+        prop_assert_eq!(view.meta().page_count, model.len() as u64);
+        let having = |keep: &dyn Fn(&(String, BTreeSet<String>, BTreeSet<SourceId>)) -> bool| {
+            model
+                .iter()
+                .filter(|(_, row)| keep(row))
+                .map(|(id, _)| page(id))
+                .collect::<Vec<_>>()
+        };
+        for n in 0..5 {
+            let text = format!("t{n}");
+            prop_assert_eq!(
+                view.pages_named(NameKind::Title, &text).unwrap(),
+                having(&|row| row.0 == text)
+            );
+            prop_assert_eq!(
+                view.pages_linking(&text).unwrap(),
+                having(&|row| row.1.contains(&text))
+            );
+            let source = SourceId::of(&[n]);
+            prop_assert_eq!(
+                view.pages_citing(source).unwrap(),
+                having(&|row| row.2.contains(&source))
+            );
+        }
+        // Pages of this model have no text and no history, which verification rightly says.
+        let found = verify(view, false, &Context::default()).unwrap();
+        prop_assert!(
+            found.faults.iter().all(|fault| fault.table == "pages"),
+            "{:?}",
+            found.faults
+        );
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn both_directions_agree_with_a_model_after_any_writes(ops in vec(op(), 1..40)) {
+            let place = Place::new();
+            let store = place.create();
+            let (mut committed, mut model) = (Model::new(), Model::new());
+            let mut batch = store.write().unwrap();
+            for op in ops {
+                match op {
+                    Op::Put { page: n, title, needles, sources } => {
+                        let id = ["a", "a/b", "b", "c/d", "ab", "z"][n];
+                        let title = format!("t{title}");
+                        let needles: BTreeSet<String> =
+                            needles.iter().map(|n| format!("t{n}")).collect();
+                        let sources: BTreeSet<SourceId> =
+                            sources.iter().map(|n| SourceId::of(&[*n])).collect();
+                        batch.put_page(&page(id), &record(0)).unwrap();
+                        let names = NamesRecord {
+                            title: title.clone(),
+                            base_name: id.to_owned(),
+                            id: id.to_owned(),
+                        };
+                        batch.put_names(&page(id), Some(&names)).unwrap();
+                        let links = LinksRecord {
+                            links: vec![LinkRecord {
+                                kind: crate::store::LinkRecordKind::Markdown,
+                                target: "x".to_owned(),
+                                fragment: None,
+                                line: 1,
+                            }],
+                            needles: needles.iter().cloned().collect(),
+                        };
+                        batch.put_links(&page(id), Some(&links)).unwrap();
+                        let cited = CitationsRecord {
+                            sources: sources.iter().copied().collect(),
+                            claims: vec![],
+                        };
+                        batch.put_citations(&page(id), Some(&cited)).unwrap();
+                        model.insert(id.to_owned(), (title, needles, sources));
+                    }
+                    Op::Remove { page: n } => {
+                        let id = ["a", "a/b", "b", "c/d", "ab", "z"][n];
+                        let was = batch.remove_page(&page(id)).unwrap();
+                        prop_assert_eq!(was, model.remove(id).is_some());
+                    }
+                    Op::Commit => {
+                        batch.commit().unwrap();
+                        committed.clone_from(&model);
+                        agrees(&store.read().unwrap(), &committed)?;
+                        batch = store.write().unwrap();
+                    }
+                    Op::Abort => {
+                        drop(batch);
+                        model.clone_from(&committed);
+                        batch = store.write().unwrap();
+                    }
+                }
+            }
+            agrees(&batch, &model)?;
+        }
     }
 }

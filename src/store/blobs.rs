@@ -208,8 +208,8 @@ impl Batch {
         };
         let parts = u32::try_from(stored.bytes.len().div_ceil(MAX_CHUNK_BYTES).max(1))
             .map_err(|_| too_large())?;
-        super::error::guard(|| {
-            let mut rows = self.rows_mut(bytes_table(BLOBS))?;
+        self.change(|view| {
+            let mut rows = view.rows_mut(bytes_table(BLOBS))?;
             let mut chunks = stored.bytes.chunks(MAX_CHUNK_BYTES);
             for number in 0..parts {
                 let key = blobs::row_key(hash, number);
@@ -231,8 +231,8 @@ impl Batch {
     /// # Errors
     /// [`StoreError`].
     pub fn remove_blob(&mut self, hash: &ContentHash) -> Result<bool, StoreError> {
-        super::error::guard(|| {
-            let mut rows = self.rows_mut(bytes_table(BLOBS))?;
+        self.change(|view| {
+            let mut rows = view.rows_mut(bytes_table(BLOBS))?;
             let first = blobs::row_key(*hash, 0);
             let last = blobs::row_key(*hash, u32::MAX);
             let keys = rows
@@ -244,5 +244,115 @@ impl Batch {
             }
             Ok(!keys.is_empty())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::{Place, noise};
+    use crate::store::{Access, verify};
+
+    #[test]
+    fn content_of_any_length_reads_back_and_small_parts_are_kept() {
+        let place = Place::new();
+        let store = place.create();
+        let mut contents: Vec<Vec<u8>> = vec![Vec::new(), b"x".to_vec(), vec![b'a'; 500_000]];
+        for len in [
+            MIN_COMPRESSED,
+            MAX_CHUNK_BYTES - 1,
+            MAX_CHUNK_BYTES,
+            MAX_CHUNK_BYTES + 1,
+            3 * MAX_CHUNK_BYTES,
+            1_000_000,
+        ] {
+            contents.push(noise(len, len as u64));
+        }
+        let mut batch = store.write().unwrap();
+        for content in &contents {
+            let hash = batch.put_blob(content).unwrap();
+            assert_eq!(batch.blob(&hash).unwrap().unwrap(), *content);
+        }
+        batch.commit().unwrap();
+        let snapshot = store.read().unwrap();
+        for content in &contents {
+            let hash = ContentHash::of(content);
+            assert_eq!(snapshot.blob(&hash).unwrap().unwrap(), *content);
+            assert_eq!(
+                snapshot.blob_len(&hash).unwrap(),
+                Some(content.len() as u64)
+            );
+        }
+        assert_eq!(snapshot.blob_hashes().unwrap().len(), contents.len());
+        let found = verify(&snapshot, true, &crate::context::Context::default()).unwrap();
+        assert_eq!(found.faults, vec![]);
+        drop((snapshot, store));
+        // 500 000 equal bytes take next to nothing; incompressible ones take their own length.
+        assert!(place.bytes().len() < 4_000_000);
+    }
+
+    #[test]
+    fn a_part_is_never_longer_than_a_run_of_pages_allows() {
+        let content = noise(MAX_CHUNK_BYTES, 3);
+        let part = Part {
+            method: Method::Raw,
+            parts: 1,
+            content_bytes: 0,
+            chunk: &content,
+        };
+        let value = blobs::encode(&blobs::row_key(ContentHash::of(&content), 0), &part);
+        assert_eq!(value.len(), blobs::MAX_PART_BYTES);
+    }
+
+    #[test]
+    fn damaged_content_is_an_error_until_it_is_put_again() {
+        let place = Place::new();
+        let store = place.create();
+        let content = noise(200_000, 5);
+        let hash = ContentHash::of(&content);
+        let mut batch = store.write().unwrap();
+        batch.put_blob(&content).unwrap();
+        assert!(batch.delete(BLOBS, &blobs::row_key(hash, 1)).unwrap());
+        batch.commit().unwrap();
+        assert!(store.read().unwrap().blob(&hash).unwrap_err().is_damage());
+        let mut batch = store.write().unwrap();
+        batch.put_blob(&content).unwrap();
+        batch.commit().unwrap();
+        assert_eq!(
+            place
+                .ready(Access::ReadOnly)
+                .read()
+                .unwrap()
+                .blob(&hash)
+                .unwrap(),
+            Some(content)
+        );
+    }
+
+    #[test]
+    fn parts_of_another_content_are_not_put_together() {
+        let content = noise(10, 1);
+        let part = Part {
+            method: Method::Raw,
+            parts: 1,
+            content_bytes: 10,
+            chunk: &content,
+        };
+        let mut assembly = Assembly::default();
+        assembly.add(0, &part).unwrap();
+        assert!(assembly.finish(ContentHash::of(b"other")).is_err());
+        let mut assembly = Assembly::default();
+        assert!(assembly.add(1, &part).is_err());
+        // A length that lies about what is packed.
+        let packed = zstd::bulk::compress(&[7; 1000], 1).unwrap();
+        let part = Part {
+            method: Method::Zstd,
+            parts: 1,
+            content_bytes: u64::MAX,
+            chunk: &packed,
+        };
+        let mut assembly = Assembly::default();
+        assembly.add(0, &part).unwrap();
+        assert!(assembly.finish(ContentHash::of(&[7; 1000])).is_err());
     }
 }

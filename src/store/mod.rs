@@ -33,6 +33,8 @@ pub use backend::{BackendFaults, BackendOp};
 pub use batch::Batch;
 pub use error::{StoreError, guard, in_guard};
 pub use open::{Access, Concurrency, Opened, Store, StoreOptions};
+#[doc(hidden)]
+pub use rows::decode_payload;
 pub use salvage::{FindContent, Salvage, salvage};
 pub use schema::{Meta, Nature, SCHEMA_VERSION};
 pub use snapshot::{Snapshot, View};

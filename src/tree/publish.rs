@@ -245,7 +245,7 @@ impl Tree {
         // Between the look and the move it may have become something else; that goes back.
         let out = staged_stamp(&tmp, &old)?;
         if out.kind != wanted {
-            let _ = self.calls().rename(to, from, RenameFlags::empty(), &shown);
+            let _ = self.calls().rename(to, from, RenameFlags::NOREPLACE, &shown);
             goal.must_be(wanted, out.kind)?;
         }
         if durability == Durability::Now {
@@ -687,6 +687,9 @@ mod tests {
         count: u32,
         act: impl Fn() + Send + Sync + 'static,
     ) -> Tree {
+        // Making the store renames too, and is not what is meant.
+        let warm = tree.stage(b"", "warm", NOW).unwrap();
+        tree.remove_staged(&warm).unwrap();
         let meddler = Meddler {
             op,
             count: Mutex::new(count),
@@ -978,6 +981,45 @@ mod tests {
         assert_eq!(staged_bytes(&tree, &old), b"one");
         assert_eq!(get(&tree, "pages/a.md").unwrap(), b"two");
         assert!(!tree.write_new(&page, b"three", NOW).unwrap());
+        assert_eq!(staged_count(&tree), 1);
+    }
+
+    #[test]
+    fn save_by_rename_while_the_old_file_is_copied_is_noticed() {
+        struct NoLinksAnd(Meddler);
+        impl Faults for NoLinksAnd {
+            fn before(&self, op: FaultOp, what: &str) -> io::Result<()> {
+                if op == FaultOp::Link {
+                    return Err(Errno::PERM.into());
+                }
+                self.0.before(op, what)
+            }
+        }
+        let (dir, tree) = wiki();
+        put(&tree, "pages/a.md", "old");
+        let (path, beside) = (tree.path().join("pages/a.md"), tree.path().join("pages/b"));
+        // The copy gets its permission bits after its bytes.
+        let meddler = Meddler {
+            op: FaultOp::Chmod,
+            count: Mutex::new(1),
+            act: Box::new(move || {
+                std::fs::write(&beside, "saved").unwrap();
+                std::fs::rename(&beside, &path).unwrap();
+            }),
+        };
+        let options = TreeOptions {
+            renames: Renames::PlainOnly,
+            faults: Some(Arc::new(NoLinksAnd(meddler))),
+            ..TreeOptions::default()
+        };
+        let other = Tree::create_with(&dir.path().join("wiki"), &options).unwrap();
+        let staged = other.stage(b"new", "a", NOW).unwrap();
+        let old = other
+            .exchange(&staged, &rel("pages/a.md"), NOW)
+            .unwrap()
+            .old
+            .unwrap();
+        assert_eq!(staged_bytes(&tree, &old), b"saved");
         assert_eq!(staged_count(&tree), 1);
     }
 

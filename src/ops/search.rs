@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Effect, Operation};
 use crate::context::Context;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::Result;
 use crate::wiki::{SearchReport, SearchRequest, Wiki};
 
 /// Search the pages, section by section, best first
@@ -30,9 +30,6 @@ impl Operation for Search {
     type Report = SearchReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<SearchReport> {
-        if self.query.trim().is_empty() {
-            return Err(Error::new(ErrorCode::InvalidArgument, "the query is blank"));
-        }
         wiki.search(
             ctx,
             &SearchRequest {

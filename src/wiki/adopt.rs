@@ -46,6 +46,8 @@ pub(super) struct Difference {
     pub(super) is_stale: bool,
     /// What can never be taken in as it is, and why; known from names alone.
     pub(super) misfits: Vec<SkippedFile>,
+    /// A symbolic link, which no wiki may hold: reads refuse to answer around it.
+    pub(super) link: Option<TreeError>,
 }
 
 /// What adoption does about files that may be half-saved.
@@ -64,6 +66,8 @@ pub(super) struct Adopted {
     pub(super) pending: u64,
     /// What is kept out and not noted in the store.
     pub(super) misfits: Vec<SkippedFile>,
+    /// A symbolic link that was met.
+    pub(super) link: Option<TreeError>,
 }
 
 impl Difference {
@@ -76,7 +80,7 @@ impl Difference {
 /// Compares the tree with the stamps.
 ///
 /// # Errors
-/// `UNSAFE_FILESYSTEM` for a symbolic link anywhere in `pages` or `sources`.
+/// Those of tree and store. A symbolic link is noted, not followed.
 pub(super) fn scan(tree: &Tree, view: &View) -> Result<Difference> {
     let mut difference = Difference::default();
     scan_pages(tree, view, &mut difference)?;
@@ -93,7 +97,8 @@ fn scan_pages(tree: &Tree, view: &View, difference: &mut Difference) -> Result<(
         let mut step = || -> Result<()> {
             if entry.kind == Kind::Symlink {
                 let path = tree::escape(entry.path);
-                return Err(TreeError::Symlink { path }.into());
+                difference.link.get_or_insert(TreeError::Symlink { path });
+                return Ok(());
             }
             if let Some(error) = entry.unreadable {
                 difference.misfits.push(SkippedFile {
@@ -215,7 +220,8 @@ fn scan_sources(tree: &Tree, view: &View, difference: &mut Difference) -> Result
     for entry in &entries {
         if entry.kind == Kind::Symlink {
             let path = format!("sources/{}", tree::escape(&entry.name));
-            return Err(TreeError::Symlink { path }.into());
+            difference.link.get_or_insert(TreeError::Symlink { path });
+            continue;
         }
         let Some(id) = entry.name_str().and_then(|name| SourceId::parse(name).ok()) else {
             continue;
@@ -288,6 +294,7 @@ pub(super) fn adopt(writing: &Writing<'_>, patience: Patience) -> Result<Adopted
     let mut adopted = Adopted {
         pending: 0,
         misfits: std::mem::take(&mut difference.misfits),
+        link: difference.link.take(),
     };
     if difference.count() == 0 && !difference.is_stale {
         return Ok(adopted);

@@ -62,6 +62,9 @@ pub struct SearchReport {
     pub pending: u64,
 }
 
+/// Largest whole number on which all JSON readers agree.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
 /// A page of a candidate, read once a search.
 struct Opened {
     id: PageId,
@@ -150,6 +153,13 @@ impl Wiki {
                 return Err(Error::new(
                     ErrorCode::LimitExceeded,
                     "limit 0 is not between 1 and 100",
+                )
+                .with_hint("leave it out for the default"));
+            }
+            Some(limit) if limit as u64 > MAX_SAFE_INTEGER => {
+                return Err(Error::new(
+                    ErrorCode::LimitExceeded,
+                    format!("limit {limit} is larger than JSON numbers can say exactly"),
                 )
                 .with_hint("leave it out for the default"));
             }

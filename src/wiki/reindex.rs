@@ -43,6 +43,9 @@ impl Wiki {
     pub fn reindex(&self, ctx: &Context) -> Result<ReindexReport> {
         let writing = self.writing_existing(ctx)?;
         let adopted = adopt::adopt(&writing, Patience::None)?;
+        if let Some(link) = adopted.link {
+            return Err(link.into());
+        }
         let mut batch = writing.batch()?;
         rebuild_index(ctx, &mut batch, self.analysis())?;
         writing.commit(batch)?;

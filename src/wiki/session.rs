@@ -158,7 +158,10 @@ impl Wiki {
         let mut behind = None;
         if let Look::Ready(store, snapshot) = self.look(&tree)? {
             let analysis = analysis_of(&snapshot)?;
-            let difference = adopt::scan(&tree, &snapshot)?;
+            let mut difference = adopt::scan(&tree, &snapshot)?;
+            if let Some(link) = difference.link.take() {
+                return Err(link.into());
+            }
             let pending = difference.count();
             let misfits = difference.misfits;
             let tree = tree.clone();
@@ -185,6 +188,9 @@ impl Wiki {
             .writing_for(ctx, tree.clone(), Made::default(), wait)
             .and_then(|writing| {
                 let adopted = adopt::adopt(&writing, Patience::Waits)?;
+            if let Some(link) = adopted.link {
+                return Err(link.into());
+            }
                 let snapshot = writing.store.read()?;
                 Ok((Arc::clone(&writing.store), snapshot, adopted))
             });

@@ -20,4 +20,5 @@ mod vectors_index_v1;
 mod vectors_lint;
 mod vectors_page;
 mod vectors_search_scoring;
+mod vectors_service;
 mod vectors_tokenize;

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId};
 use crate::page;
-use crate::store::{Batch, How, IntentOp, IntentRecord, NameKind, RevisionRecord, View};
+use crate::store::{Batch, How, IntentOp, IntentRecord, NameKind, RevisionRecord, StampRecord, View};
 use crate::tree::{Durability, FileRead, RelPath, Staged, Tree, TreeError};
 
 /// What the caller believes about the page before a write.
@@ -328,6 +328,7 @@ impl Writing<'_> {
             let note = self.note(how, message);
             let revision =
                 put::put_page(batch, self.analysis(), prepared, &note, &mut write.index)?;
+            batch.put_stamp(path.as_bytes(), &unproven_stamp(prepared))?;
             batch.remove_skipped(path.as_bytes())?;
             return Ok(Written {
                 created,
@@ -364,7 +365,7 @@ impl Writing<'_> {
             swap.intent.revision = revision;
             batch.put_intent(path.as_bytes(), &swap.intent)?;
         }
-        batch.remove_stamp(path.as_bytes())?;
+        batch.put_stamp(path.as_bytes(), &unproven_stamp(prepared))?;
         batch.remove_skipped(path.as_bytes())?;
         Ok(Written {
             created,
@@ -457,6 +458,19 @@ impl Writing<'_> {
             }
         }
         Ok(files)
+    }
+}
+
+/// The stamp of a file that is about to be swapped in: it says that the file is known, and what
+/// it holds, and proves nothing until the file was looked at in its place.
+fn unproven_stamp(prepared: &PreparedPage) -> StampRecord {
+    StampRecord {
+        size: prepared.bytes.len() as u64,
+        inode: 0,
+        mtime_ns: 0,
+        ctime_ns: 0,
+        seen_ns: 0,
+        sha256: prepared.sha256,
     }
 }
 

@@ -451,9 +451,9 @@ impl Writing<'_> {
             let row = batch.intent(path.as_bytes())?;
             if row.is_some_and(|row| row.revision == done.revision) {
                 batch.remove_intent(path.as_bytes())?;
-                match &done.stamp {
-                    Some(stamp) => batch.put_stamp(path.as_bytes(), stamp)?,
-                    None => drop(batch.remove_stamp(path.as_bytes())?),
+                // Without a stamp it was changed or taken away meanwhile: the next look decides.
+                if let Some(stamp) = &done.stamp {
+                    batch.put_stamp(path.as_bytes(), stamp)?;
                 }
             }
         }

@@ -23,16 +23,16 @@ pub(crate) enum Color {
 pub(crate) struct Globals {
     /// The wiki's directory
     ///
-    /// When not given: LLMWIKI_ROOT, else the nearest .llmwiki upward, else ./.llmwiki.
+    /// When not given: `LLMWIKI_ROOT`, else the nearest `.llmwiki` upward, else `./.llmwiki`.
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
     /// Print exactly one JSON document on standard output
     ///
     /// One a line where several inputs were named. A failure is
-    /// {"error":{"code","message","hint"}}. llmwiki schema NAME prints the schema of a report.
+    /// `{"error":{"code","message","hint"}}`. `llmwiki schema NAME` prints the schema of a report.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Who writes, for the history (LLMWIKI_ACTOR)
+    /// Who writes, for the history (`LLMWIKI_ACTOR`)
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) actor: Option<String>,
     /// Set a key of the configuration for this call

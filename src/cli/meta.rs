@@ -102,7 +102,7 @@ fn completions(matches: &ArgMatches, console: &Console) -> Result<Exit, Failure>
     if let Some(&shell) = matches.get_one::<Shell>("shell") {
         clap_complete::generate(shell, &mut parser(), "llmwiki", &mut script);
     }
-    document(console, script)
+    document(console, &script)
 }
 
 fn man_parser() -> clap::Command {
@@ -134,15 +134,15 @@ fn man(matches: &ArgMatches, console: &Console) -> Result<Exit, Failure> {
     };
     let mut text = Vec::new();
     clap_mangen::Man::new(page).render(&mut text)?;
-    document(console, text)
+    document(console, &text)
 }
 
 /// Text as it is, or as the one JSON document.
-fn document(console: &Console, text: Vec<u8>) -> Result<Exit, Failure> {
+fn document(console: &Console, text: &[u8]) -> Result<Exit, Failure> {
     if console.json {
-        console.json(&json!({ "text": String::from_utf8_lossy(&text) }))?;
+        console.json(&json!({ "text": String::from_utf8_lossy(text) }))?;
     } else {
-        console.bytes(&text)?;
+        console.bytes(text)?;
     }
     Ok(Exit::Done)
 }

@@ -2,24 +2,41 @@
 
 use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::context::{Progress, ProgressSink};
 
-/// The bar of the stage that runs now.
-#[derive(Debug, Default)]
-pub(crate) struct Bars(Mutex<Option<(&'static str, ProgressBar)>>);
+/// What is done sooner needs no bar; one that only flashes by annoys.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// The bar of the stage that runs now, once somebody may wonder.
+#[derive(Debug)]
+pub(crate) struct Bars {
+    started: Instant,
+    current: Mutex<Option<(&'static str, ProgressBar)>>,
+}
 
 impl Bars {
     /// Bars, when somebody could see them.
     pub(crate) fn on_terminal() -> Option<Arc<Self>> {
-        std::io::stderr().is_terminal().then(Arc::default)
+        let bars = || {
+            Arc::new(Self {
+                started: Instant::now(),
+                current: Mutex::new(None),
+            })
+        };
+        std::io::stderr().is_terminal().then(bars)
     }
 
     /// Takes the bar away.
     pub(crate) fn clear(&self) {
-        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = self
+            .current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some((_, bar)) = taken {
             bar.finish_and_clear();
         }
@@ -28,7 +45,10 @@ impl Bars {
 
 impl ProgressSink for Bars {
     fn report(&self, progress: Progress) {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.started.elapsed() < PATIENCE {
+            return;
+        }
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let same = current
             .as_ref()
             .is_some_and(|(stage, _)| *stage == progress.stage);
@@ -49,9 +69,9 @@ impl ProgressSink for Bars {
 
 fn bar(progress: Progress) -> ProgressBar {
     let template = if progress.total.is_some() {
-        "{msg} [{bar:30}] {pos}/{len} {eta}"
+        "{msg} [{bar:30}] {pos}/{len}, {eta} left"
     } else {
-        "{msg} {spinner} {pos} {per_sec}"
+        "{msg} {spinner} {pos}, {elapsed}"
     };
     let bar = progress
         .total

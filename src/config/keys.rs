@@ -276,10 +276,8 @@ fn size(number: u64) -> usize {
 /// Reads a file; `path` is for messages.
 pub(super) fn read(text: &str, path: &Path) -> Result<Vec<Setting>> {
     let origin = |at: usize| {
-        let line = 1 + text.as_bytes()[..at.min(text.len())]
-            .iter()
-            .filter(|&&byte| byte == b'\n')
-            .count();
+        let before = text.get(..at).unwrap_or(text);
+        let line = 1 + before.matches('\n').count();
         Origin::File(format!("{}:{line}", path.display()))
     };
     let table = DeTable::parse(text).map_err(|cause| {

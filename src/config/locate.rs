@@ -66,6 +66,7 @@ pub(super) fn root(
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests arrange files themselves")]
 mod tests {
     use super::*;
 

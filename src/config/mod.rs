@@ -216,6 +216,7 @@ fn read_file(path: &Path) -> Result<Vec<keys::Setting>> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests arrange files themselves")]
 mod tests {
     use super::*;
 

@@ -14,7 +14,7 @@ use crate::wiki::Wiki;
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct Explain {
-    /// The code, for example BROKEN_PAGE_LINK or CONFLICT.
+    /// The code, for example `BROKEN_PAGE_LINK` or `CONFLICT`.
     pub code: String,
 }
 

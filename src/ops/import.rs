@@ -10,9 +10,9 @@ use crate::wiki::{ImportReport, Wiki};
 
 /// Take in a stream of sources and pages, one JSON object a line
 ///
-/// Lines are {"op":"add_source","name","content","mediaType"?,"origin"?,"id"?} and
-/// {"op":"upsert_page","id","title","summary","sources","body"}. A line that cannot be taken in
-/// is counted and named, and the rest goes on.
+/// A line is `{"op":"add_source","name","content","mediaType"?,"origin"?,"id"?}` or
+/// `{"op":"upsert_page","id","title","summary","sources","body"}`. One that cannot be taken in is
+/// counted and named, and the rest goes on.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Import {

@@ -12,7 +12,7 @@ use crate::wiki::Wiki;
 /// Find what is wrong with the wiki; changes and repairs nothing
 ///
 /// An error means that a promise is broken: something cannot be read, cited or followed. Works
-/// where there is no wiki, too. llmwiki explain CODE says more about a code.
+/// where there is no wiki, too. `llmwiki explain CODE` says more about a code.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(feature = "cli", derive(clap::Args))]

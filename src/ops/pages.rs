@@ -125,7 +125,7 @@ impl Operation for ListPages {
 
 /// Delete a page; its text stays in the history
 ///
-/// llmwiki restore PAGE brings it back. Pages that still link to it are named.
+/// `llmwiki restore PAGE` brings it back. Pages that still link to it are named.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(feature = "cli", derive(clap::Args))]

@@ -17,7 +17,7 @@ use crate::wiki::{SearchReport, SearchRequest, Wiki};
 pub struct Search {
     /// What to look for.
     pub query: String,
-    /// At most this many hits; never more than max_results of the configuration, which is also
+    /// At most this many hits; never more than `max_results` of the configuration, which is also
     /// the default.
     #[serde(default)]
     pub limit: Option<usize>,

@@ -389,3 +389,44 @@ fn one_script_with_a_fixed_clock_gives_the_same_bytes_twice() {
             .any(|(name, _)| name == ".index/search.json")
     );
 }
+
+#[test]
+fn an_interrupted_import_ends_with_130_and_leaves_a_sound_wiki() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let (shell, id) = wiki();
+    let mut child = shell
+        .command()
+        .args(["--json", "import", "--jsonl", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // More than a pipe holds and more than one batch; then the stream stays open and the import
+    // waits for the rest. It listens for signals before it reads.
+    let body = "word ".repeat(40);
+    for number in 0..320 {
+        writeln!(
+            stdin,
+            "{{\"op\":\"upsert_page\",\"id\":\"p{number}\",\"title\":\"P\",\"summary\":\"P\",\
+             \"sources\":[\"{id}\"],\"body\":\"{body}\"}}"
+        )
+        .unwrap();
+    }
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    assert_eq!(output.status.code(), Some(130));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["error"]["code"], "ABORTED");
+    assert_eq!(shell.run(["--json", "verify"]).done().json()["sound"], true);
+    let listed = shell.run(["--json", "list-pages"]).done().json();
+    let files = fs::read_dir(shell.path().join(".llmwiki/pages"))
+        .unwrap()
+        .count();
+    // The pages p0, p1 .. and the folder guides, against the same pages and guides/install.
+    assert_eq!(listed["pages"].as_array().unwrap().len(), files);
+}

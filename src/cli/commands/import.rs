@@ -14,9 +14,9 @@ use crate::wiki::ImportReport;
 
 /// Take in a stream of sources and pages, one JSON object a line
 ///
-/// Lines are {"op":"add_source","name","content","mediaType"?,"origin"?,"id"?} and
-/// {"op":"upsert_page","id","title","summary","sources","body"}. A line that cannot be taken in
-/// is counted and named, and the rest goes on; the exit status is 1 then.
+/// A line is `{"op":"add_source","name","content","mediaType"?,"origin"?,"id"?}` or
+/// `{"op":"upsert_page","id","title","summary","sources","body"}`. One that cannot be taken in is
+/// counted and named, and the rest goes on; the exit status is 1 then.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImportArgs {
     /// File with the stream; - is standard input

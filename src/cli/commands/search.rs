@@ -19,7 +19,7 @@ pub(crate) struct SearchArgs {
     /// What to look for; several words need no quotes
     #[arg(required = true, value_name = "QUERY")]
     words: Vec<String>,
-    /// At most this many hits; never more than max_results, which is also the default
+    /// At most this many hits; never more than `max_results`, which is also the default
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
 }

@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use llmwiki::config::Config;
 use llmwiki::context::Context;
-use llmwiki::id::{ContentHash, PageId};
+use llmwiki::id::{ContentHash, PageId, SourceId};
 use llmwiki::lint::{LintOptions, LintReport, RULES, diagnostics_page, run};
 use llmwiki::page::parse_bytes;
 use llmwiki::search::index_v1::export;
+use llmwiki::store::{Access, Concurrency, IntentOp, IntentRecord, Opened, Store, StoreOptions};
+use llmwiki::tree::{RootState, STORE_FILE, locate};
+use llmwiki::wiki::Wiki;
 use serde_json::Value;
 
 use crate::lint_trees::put;
@@ -86,12 +90,13 @@ fn sound_wiki_has_no_fault_but_the_missing_index() {
 fn every_code_fires_on_its_fixture_and_not_on_its_innocent_neighbour() {
     for rule in RULES {
         let code = rule.code.as_str();
-        if code.starts_with("STORE_") {
-            continue;
-        }
         let trees = read_json(&data(code).join("trees.json"));
         let lint = |which: &str| {
             let folder = tempfile::tempdir().unwrap();
+            if let Some(how) = trees["store"][which].as_str() {
+                let report = with_store(folder.path(), how, &lint_all);
+                return places(&report, code);
+            }
             let indexed = [which, "both"].contains(&trees["indexed"].as_str().unwrap_or("both"));
             let root = sound_wiki(folder.path(), indexed);
             put(&root, trees[which].as_array().unwrap());
@@ -107,6 +112,268 @@ fn every_code_fires_on_its_fixture_and_not_on_its_innocent_neighbour() {
         assert_eq!(lint("bad"), wanted, "{code} on its fixture");
         assert_eq!(lint("good"), [], "{code} on its neighbour");
     }
+}
+
+/// A wiki with a store, brought into the state `how`, then linted.
+fn with_store(folder: &Path, how: &str, lint: &dyn Fn(&Path) -> LintReport) -> LintReport {
+    let root = sound_wiki(folder, false);
+    let ctx = Context::default();
+    let wiki = Wiki::new(&root, Config::default());
+    wiki.reindex(&ctx).unwrap();
+    let source = SourceId::of(b"abc\n");
+    let setup = root.join("pages/guides/setup.md");
+    match how {
+        "closed_writer" => drop(wiki),
+        "killed_writer" => {
+            // What the disk holds while a writer is at work is what a kill leaves.
+            let left = folder.join("left");
+            std::fs::copy(root.join(".store/wiki.redb"), &left).unwrap();
+            drop(wiki);
+            std::fs::copy(&left, root.join(".store/wiki.redb")).unwrap();
+        }
+        "held_open" => {
+            let held = open_store(&root, Concurrency::Shared);
+            let report = lint(&root);
+            drop((held, wiki));
+            return report;
+        }
+        "held_exclusively" => {
+            drop(wiki);
+            let held = open_store(&root, Concurrency::Exclusive);
+            let report = lint(&root);
+            drop(held);
+            return report;
+        }
+        "damaged_source_record" => {
+            drop(wiki);
+            flip_near(&root, b"2026-02-03T04:05:06.789Z");
+        }
+        "damaged_title_entry" => {
+            drop(wiki);
+            flip_near(&root, b"\x02setup\0guides/setup");
+        }
+        "owed_put" | "finished_put" => {
+            drop(wiki);
+            let here = Some(ContentHash::of(&std::fs::read(&setup).unwrap()));
+            let other = Some(ContentHash::of(b"other"));
+            let (old, new) = if how == "owed_put" {
+                (here, other)
+            } else {
+                (other, here)
+            };
+            let store = open_store(&root, Concurrency::Shared);
+            let mut batch = store.write().unwrap();
+            let intent = IntentRecord {
+                op: IntentOp::Put,
+                new,
+                old,
+                staged: "x".to_owned(),
+                old_size: 0,
+                old_inode: 0,
+                old_mtime_ns: 0,
+                revision: 1,
+            };
+            batch.put_intent(b"pages/guides/setup.md", &intent).unwrap();
+            batch.commit().unwrap();
+        }
+        "source_removed" => {
+            std::fs::remove_dir_all(root.join(format!("sources/{source}"))).unwrap();
+        }
+        "sources_removed" => std::fs::remove_dir_all(root.join("sources")).unwrap(),
+        "record_renamed" | "record_broken" => {
+            let path = root.join(format!("sources/{source}/metadata.json"));
+            let text = std::fs::read_to_string(&path).unwrap();
+            let changed = if how == "record_broken" {
+                "{}".to_owned()
+            } else {
+                text.replace("notes.txt", "other.txt")
+            };
+            std::fs::write(&path, changed).unwrap();
+        }
+        _ => panic!("no such state: {how}"),
+    }
+    lint(&root)
+}
+
+fn open_store(root: &Path, concurrency: Concurrency) -> Store {
+    let RootState::Ready(tree) = locate(root).unwrap() else {
+        panic!("a root")
+    };
+    let options = StoreOptions {
+        concurrency,
+        ..StoreOptions::default()
+    };
+    match Store::open(&tree, STORE_FILE, Access::ReadWrite, &options).unwrap() {
+        Opened::Ready(store) => store,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Flips one bit in the store file, in the first byte of every place where it holds `text`.
+fn flip_near(root: &Path, text: &[u8]) {
+    let path = root.join(".store/wiki.redb");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let places: Vec<usize> = bytes
+        .windows(text.len())
+        .enumerate()
+        .filter_map(|(at, window)| (window == text).then_some(at))
+        .collect();
+    assert!(!places.is_empty(), "the store holds {text:?}");
+    for at in places {
+        bytes[at] ^= 1;
+    }
+    std::fs::write(&path, bytes).unwrap();
+}
+
+/// Everything below a folder, with its bytes.
+fn dump(folder: &Path, into: &mut Vec<(PathBuf, Vec<u8>)>) {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            dump(&path, into);
+            into.push((path, Vec::new()));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            into.push((path, bytes));
+        }
+    }
+}
+
+fn tree_of(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    dump(root, &mut found);
+    found
+}
+
+/// The durable rows of a store, as far as they can be read.
+fn durable_rows(root: &Path) -> Option<String> {
+    let RootState::Ready(tree) = locate(root).ok()? else {
+        return None;
+    };
+    let opened = Store::open(
+        &tree,
+        STORE_FILE,
+        Access::ReadOnly,
+        &StoreOptions::default(),
+    );
+    let Ok(Opened::Ready(store)) = opened else {
+        return None;
+    };
+    let view = store.read().ok()?;
+    let mut rows = format!("{:?}", view.meta());
+    for (id, record) in view.pages("", None).collect::<Result<Vec<_>, _>>().ok()? {
+        rows.push_str(&format!(
+            "{id} {record:?} {:?}",
+            view.blob(&record.sha256).ok()?
+        ));
+    }
+    for (id, record) in view.sources(None).collect::<Result<Vec<_>, _>>().ok()? {
+        rows.push_str(&format!(
+            "{id} {record:?} {:?}",
+            view.blob(&id.hash()).ok()?
+        ));
+    }
+    for (_, record) in view.revisions(0).collect::<Result<Vec<_>, _>>().ok()? {
+        rows.push_str(&format!("{record:?}"));
+    }
+    Some(rows)
+}
+
+/// A cheap generator of numbers with a fixed seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from((self.0 >> 33) % end as u64).unwrap()
+    }
+}
+
+#[test]
+fn damage_to_the_store_never_stops_lint_nor_goes_unseen_in_durable_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = sound_wiki(folder.path(), false);
+    for n in 0..12 {
+        let text = std::fs::read_to_string(root.join("pages/guides/setup.md")).unwrap();
+        let text = text.replace("Setup", &format!("Part {n} of a longer story"));
+        std::fs::write(
+            root.join(format!("pages/part-{n}.md")),
+            text.replace("../", ""),
+        )
+        .unwrap();
+    }
+    let wiki = Wiki::new(&root, Config::default());
+    wiki.reindex(&Context::default()).unwrap();
+    drop(wiki);
+    let store = root.join(".store/wiki.redb");
+    let sound = std::fs::read(&store).unwrap();
+    let rows = durable_rows(&root).unwrap();
+    let quiet = lint_all(&root).diagnostics.len();
+
+    let mut numbers = Numbers(2026);
+    let mut seen = 0;
+    for round in 0..550 {
+        let mut bytes = sound.clone();
+        if round < 500 {
+            let at = numbers.below(bytes.len());
+            bytes[at] ^= 1 << numbers.below(8);
+        } else {
+            bytes.truncate(numbers.below(bytes.len()));
+        }
+        std::fs::write(&store, &bytes).unwrap();
+        let report = lint_all(&root);
+        assert!(
+            std::fs::read(&store).unwrap() == bytes,
+            "round {round}: lint wrote"
+        );
+        if report.diagnostics.len() > quiet {
+            seen += 1;
+        } else {
+            let verified = || Wiki::new(&root, Config::default()).verify(&Context::default());
+            let same = durable_rows(&root).is_some_and(|now| now == rows);
+            assert!(
+                same || verified().is_ok_and(|report| !report.sound),
+                "round {round}"
+            );
+        }
+    }
+    assert!(seen > 50, "{seen} of 550 were seen");
+}
+
+#[test]
+fn lint_leaves_every_byte_as_it_was() {
+    for how in [
+        "killed_writer",
+        "closed_writer",
+        "owed_put",
+        "source_removed",
+        "damaged_source_record",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        with_store(folder.path(), how, &|root| {
+            let before = tree_of(root);
+            let report = lint_all(root);
+            assert!(tree_of(root) == before, "{how}");
+            report
+        });
+    }
+}
+
+#[test]
+fn a_wiki_with_a_store_has_no_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = with_store(folder.path(), "closed_writer", &lint_all);
+    assert_eq!(report.diagnostics, []);
+    let folder = tempfile::tempdir().unwrap();
+    let report = with_store(folder.path(), "held_open", &lint_all);
+    assert_eq!(report.diagnostics, []);
 }
 
 #[test]

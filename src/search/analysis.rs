@@ -69,6 +69,14 @@ impl Analysis {
             .find(|analysis| analysis.name() == name)
     }
 
+    /// Changes when the same page may give other terms than before: an index of another revision
+    /// is rebuilt. `classic` never changes.
+    pub fn revision(self) -> u32 {
+        match self {
+            Self::Classic | Self::Standard => 1,
+        }
+    }
+
     /// Cuts a page into sections and counts their terms. Sections come in page order.
     pub fn sections(&self, id: &PageId, page: &Page) -> Vec<AnalyzedSection> {
         match self {
@@ -194,5 +202,151 @@ fn finish(section: page::Section, length: u32, terms: Vec<(String, u32)>) -> Ana
         length,
         terms,
         fingerprint: hash.digest128().to_le_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn page(title: &str, summary: &str, body: &str) -> Page {
+        let source = crate::id::SourceId::of(b"evidence");
+        let text = page::render(title, summary, &[source], body).unwrap();
+        page::parse(&text).unwrap()
+    }
+
+    fn sections(analysis: Analysis, page: &Page) -> Vec<AnalyzedSection> {
+        analysis.sections(&PageId::parse("guides/pier").unwrap(), page)
+    }
+
+    fn weight(section: &AnalyzedSection, term: &str) -> u32 {
+        let found = section.terms.iter().find(|(other, _)| other == term);
+        found.map_or(0, |&(_, weight)| weight)
+    }
+
+    #[test]
+    fn fields_weigh_as_documented() {
+        let page = page(
+            "Tide tide",
+            "Zebra",
+            "# Tide\n\ntide water\n\n## Sand\n\nwater\n",
+        );
+        let classic = sections(Analysis::Classic, &page);
+        assert_eq!(weight(&classic[0], "tide"), 2 * TITLE + HEADING + BODY);
+        assert_eq!(weight(&classic[1], "tide"), 2 * TITLE + HEADING);
+        assert_eq!((classic[0].length, classic[1].length), (3, 3));
+        assert_eq!(weight(&classic[0], "zebra"), 0);
+        let standard = sections(Analysis::Standard, &page);
+        assert_eq!(weight(&standard[0], "tide"), 2 * TITLE + HEADING + BODY);
+        assert_eq!(weight(&standard[0], "zebra"), SUMMARY);
+        assert_eq!(weight(&standard[0], "guid"), SUMMARY);
+        assert_eq!(weight(&standard[1], "zebra"), 0);
+        assert_eq!((standard[0].length, standard[1].length), (3, 3));
+    }
+
+    #[test]
+    fn the_fingerprint_knows_terms_and_length_and_not_the_place() {
+        let one = sections(
+            Analysis::Standard,
+            &page("T", "s", "# A\n\nwater\n\n# B\n\nsand\n"),
+        );
+        let moved = sections(
+            Analysis::Standard,
+            &page("T", "s", "# A\n\nwater\n\n\n# B\n\nsand\n"),
+        );
+        assert_eq!(one[1].fingerprint, moved[1].fingerprint);
+        assert_ne!(one[1].start_line, moved[1].start_line);
+        assert_ne!(one[0].fingerprint, one[1].fingerprint);
+    }
+
+    #[test]
+    fn pages_in_other_languages_hold_their_own_stems_too() {
+        let body = "Die H\u{E4}user stehen seit dem Umbau nicht mehr am Hafen, und das ist gut so.";
+        let section = &sections(Analysis::Standard, &page("Hafen", "s", body))[0];
+        assert_eq!(
+            (weight(section, "haus"), weight(section, "hauser")),
+            (BODY, BODY)
+        );
+        let found = |query: &str| {
+            Analysis::Standard
+                .query(query)
+                .terms
+                .iter()
+                .any(|(term, _)| weight(section, term) > 0)
+        };
+        assert!(found("hauser") && found("wo ist das Haus") && !found("houses"));
+    }
+
+    #[test]
+    fn hostile_text_takes_linear_time() {
+        // Each of these took minutes where something was quadratic.
+        for piece in [
+            "a\u{301}",
+            "\u{301}",
+            "\u{39F}\u{3A3}\u{301}",
+            "\u{914D}",
+            "x",
+            "llmwiki://source/",
+            "\u{1F468}\u{200D}",
+            "\u{1F1E6}",
+            "\u{E01}\u{E31}",
+            "\"",
+            "-",
+            "\u{FDFA}",
+            "\u{1100}",
+        ] {
+            let text = piece.repeat(40_000 / piece.len());
+            let page = page("T", "s", &format!("x{text}"));
+            for &analysis in Analysis::ALL {
+                let cut = sections(analysis, &page);
+                assert_eq!(cut.len(), 1);
+                let query = analysis.query(&text);
+                crate::search::snippet(analysis, &page.body, &query, 1200);
+                let phrase = vec![text.clone(), text.clone()];
+                assert!(!crate::search::phrase_matches(
+                    analysis, &phrase, &page.body
+                ));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equal_pages_give_equal_terms_on_every_thread(
+            title in "[a-zA-Z\u{E4}\u{914D}]{1,8}",
+            body in "[a-z .#\n\u{E4}\u{914D}\u{7F6E}\u{E01}\u{E31}]{0,120}x",
+            other in "[a-z \u{E4}\u{914D}]{1,40}x",
+        ) {
+            let page = page(&title, "s", &body);
+            for &analysis in Analysis::ALL {
+                let here = sections(analysis, &page);
+                // Another history of the caches must not show.
+                let _ = sections(analysis, &self::page(&other, &other, &other));
+                prop_assert_eq!(&here, &sections(analysis, &page));
+                let there = std::thread::scope(|scope| {
+                    scope.spawn(|| sections(analysis, &page)).join()
+                });
+                prop_assert_eq!(&here, &there.unwrap());
+                for section in &here {
+                    let sorted = section.terms.windows(2).all(|pair| pair[0].0 < pair[1].0);
+                    prop_assert!(sorted && section.terms.iter().all(|(term, weight)| !term.is_empty() && *weight > 0));
+                }
+            }
+        }
+
+        #[test]
+        fn a_section_is_found_by_its_own_words(
+            word in "[a-zA-Z\u{E4}\u{DF}\u{430}-\u{44F}\u{3B1}-\u{3C9}\u{915}-\u{928}]{1,9}|[\u{914D}\u{7F6E}\u{3042}\u{AC00}]{1,4}",
+        ) {
+            let page = page("T", "s", &format!("before {word} after"));
+            for &analysis in Analysis::ALL {
+                let section = &sections(analysis, &page)[0];
+                let query = analysis.query(&word);
+                prop_assert!(!query.is_empty());
+                prop_assert!(query.terms.iter().any(|(term, _)| weight(section, term) > 0));
+            }
+        }
     }
 }

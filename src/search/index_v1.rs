@@ -271,8 +271,7 @@ fn read(bytes: &[u8], file: IndexFile) -> Result<Json, IndexFault> {
     if !sound {
         return Err(malformed(Malformation::Shape));
     }
-    // What JavaScript would write back must be what is there: indentation, numbers, escapes,
-    // keys given twice.
+    // What JavaScript would write back must be what is there: indentation, numbers, escapes.
     let written = value.pretty();
     if text.strip_suffix('\n') != Some(&written) {
         return Err(malformed(Malformation::NotCanonical));
@@ -393,12 +392,113 @@ fn ascending(values: &[Json], text: impl Fn(&Json) -> Option<&str>) -> bool {
         })
 }
 
+/// Whether a value is a relative path that could name a page. Looser than [`PageId`], because
+/// the peer's pages may have ids that we would not create.
 fn is_page_id(value: &Json) -> bool {
-    value.as_str().is_some_and(|id| !id.is_empty())
+    value.as_str().is_some_and(|id| {
+        !id.contains(['\\', '%'])
+            && id
+                .split('/')
+                .all(|segment| !matches!(segment, "" | "." | ".."))
+    })
 }
 
 fn is_hash(value: &Json) -> bool {
     value
         .as_str()
         .is_some_and(|text| ContentHash::parse(text).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pages() -> Vec<(PageId, ContentHash, Page)> {
+        let source = crate::id::SourceId::of(b"evidence");
+        [
+            ("b", "# Canal\n\nboats"),
+            ("a", "one \u{914D}\u{7F6E}"),
+            ("\u{E9}", "# X\n\n\u{7F}\u{1}\""),
+        ]
+        .into_iter()
+        .map(|(id, body)| {
+            let text = page::render(id, "summary", &[source], body).unwrap();
+            let hash = ContentHash::of(text.as_bytes());
+            (
+                PageId::parse(id).unwrap(),
+                hash,
+                page::parse(&text).unwrap(),
+            )
+        })
+        .collect()
+    }
+
+    fn faults(search: &str, state: &str) -> Vec<IndexFault> {
+        let present: Vec<_> = pages()
+            .into_iter()
+            .map(|(id, hash, _)| (id, hash))
+            .collect();
+        check(search.as_bytes(), state.as_bytes(), &present)
+    }
+
+    #[test]
+    fn the_order_of_pages_does_not_matter() {
+        let mut turned = pages();
+        turned.reverse();
+        assert_eq!(export(&turned), export(&pages()));
+    }
+
+    #[test]
+    fn each_file_has_its_own_fault_and_staleness_comes_last() {
+        let ExportedIndex {
+            search_json,
+            state_json,
+        } = export(&pages());
+        assert_eq!(faults(&search_json, &state_json), []);
+        let cut = &search_json[..search_json.len() - 1];
+        let malformed = IndexFault::Malformed(IndexFile::Search, Malformation::NotCanonical);
+        assert_eq!(faults(cut, &state_json), [malformed]);
+        let newer = state_json.replacen("\"formatVersion\": 1", "\"formatVersion\": 2", 1);
+        assert_eq!(
+            faults(&search_json, &newer),
+            [IndexFault::Incompatible(IndexFile::State)]
+        );
+        assert_eq!(
+            faults(cut, &newer),
+            [malformed, IndexFault::Incompatible(IndexFile::State)]
+        );
+        let other = search_json.replace("boats", "boaty");
+        assert_eq!(faults(&other, &state_json), [IndexFault::Stale]);
+        let repeated = state_json.replacen('{', "{\n  \"formatVersion\": 1,", 1);
+        let malformed = IndexFault::Malformed(IndexFile::State, Malformation::Shape);
+        assert_eq!(faults(&search_json, &repeated), [malformed]);
+        let climbing = state_json.replace("\"pageId\": \"a\"", "\"pageId\": \"../a\"");
+        let malformed = IndexFault::Malformed(IndexFile::State, Malformation::Shape);
+        assert_eq!(faults(&search_json, &climbing), [malformed]);
+    }
+
+    #[test]
+    fn an_index_of_fewer_pages_is_stale() {
+        let ExportedIndex {
+            search_json,
+            state_json,
+        } = export(&pages()[1..]);
+        assert_eq!(faults(&search_json, &state_json), [IndexFault::Stale]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_file_is_never_fresh(at in 0usize..1000, byte: u8, in_state: bool) {
+            let ExportedIndex { search_json, state_json } = export(&pages());
+            let (mut search, mut state) = (search_json.into_bytes(), state_json.into_bytes());
+            let file = if in_state { &mut state } else { &mut search };
+            let at = at % file.len();
+            prop_assume!(file[at] != byte);
+            file[at] = byte;
+            let present: Vec<_> = pages().into_iter().map(|(id, hash, _)| (id, hash)).collect();
+            prop_assert!(!check(&search, &state, &present).is_empty());
+        }
+    }
 }

@@ -263,7 +263,7 @@ impl Ballot {
 }
 
 /// At most `limit` bytes of the beginning, cut at a character.
-fn head(text: &str, limit: usize) -> &str {
+pub(super) fn head(text: &str, limit: usize) -> &str {
     if text.len() <= limit {
         return text;
     }

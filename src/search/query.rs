@@ -2,6 +2,9 @@
 //! `"a phrase"`, `-word`, `-"a phrase"`, `title:word`, `id:guides/*` and `source:<id>`, each of the
 //! fields also with a minus; whatever is not exactly that is plain words, so that no query fails.
 //!
+//! A query that only excludes asks for nothing, so its minus signs are dashes; one that only names
+//! pages by id looks for the words of the pattern, which their first sections hold.
+//!
 //! Scoring needs [`Query::terms`] only. Phrases, exclusions and filters are conditions on a
 //! candidate, checked against its text by [`Query::accepts_page`] and [`Query::accepts_text`].
 
@@ -17,6 +20,8 @@ use crate::id::{PageId, SourceId};
 const JOINED: char = '\u{2060}';
 /// Fewest digits of a source id that `source:` accepts.
 const MIN_SOURCE_DIGITS: usize = 6;
+/// How much of a query is read under `standard`, in bytes.
+const MAX_QUERY_BYTES: usize = 8192;
 /// Longest pattern of `id:`; no page id is longer.
 const MAX_GLOB_BYTES: usize = 1024;
 
@@ -362,7 +367,7 @@ fn phrase_of(text: &str) -> Vec<String> {
 
 /// Reads the `standard` syntax.
 pub(super) fn standard(text: &str) -> Query {
-    let parts = parts(text);
+    let parts = parts(language::head(text, MAX_QUERY_BYTES));
     let positive = |part: &Part<'_>| {
         !part.negative && (part.field.is_some() || !phrase_of(part.text).is_empty())
     };
@@ -385,6 +390,11 @@ pub(super) fn standard(text: &str) -> Query {
             continue;
         }
         query.take(part, &mut words);
+    }
+    if words.is_empty() {
+        for pattern in &query.filters.ids {
+            words.extend(standard_words(pattern, language));
+        }
     }
     query.count(words);
     query
@@ -617,6 +627,21 @@ mod tests {
         assert_eq!(terms("5\" pipe"), words(&["5", "pipe"]));
         assert_eq!(terms("\"open pier"), words(&["open", "pier"]));
         assert_eq!(terms("title:"), words(&["titl"]));
+    }
+
+    #[test]
+    fn a_pattern_alone_looks_for_its_words() {
+        let query = standard("id:guides/*");
+        assert_eq!(query.terms, words(&["guid"]));
+        assert_eq!(query.filters.ids, ["guides/*"]);
+        assert!(standard("source:abcdef12").is_empty());
+    }
+
+    #[test]
+    fn a_query_is_read_up_to_its_limit() {
+        let long = "\u{E9}-\"a ".repeat(100_000);
+        let query = standard(&long);
+        assert!(query.terms.len() < 10 && !query.is_empty());
     }
 
     #[test]

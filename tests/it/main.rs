@@ -17,6 +17,7 @@ mod field_reports_page;
 mod hostile_markdown;
 mod lint;
 mod lint_trees;
+mod search_standard;
 mod vectors;
 mod vectors_index_v1;
 mod vectors_lint;

@@ -31,10 +31,12 @@ use crate::context::Context;
 const HOLDER_FILE: &str = ".store/lock-holder";
 /// The longest wait of a thread between two looks at the cancellation.
 const GATE_PAUSE: Duration = Duration::from_millis(20);
-/// The longest pause between two trials at the turnstile, where many may wait.
-const TURNSTILE_PAUSE: Duration = Duration::from_millis(5);
-/// The longest pause between two trials at the lock, where one process waits at most.
-const LOCK_PAUSE: Duration = Duration::from_millis(1);
+/// First and later pauses between two trials at the turnstile. They shrink, so that who waits
+/// longer tries more often than who has just come.
+const TURNSTILE_PAUSES: (Duration, Duration) =
+    (Duration::from_millis(4), Duration::from_micros(500));
+/// First and later pauses between two trials at the lock, where one process waits at most.
+const LOCK_PAUSES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(1));
 
 /// The root's lock, held until dropped.
 #[derive(Debug)]
@@ -69,13 +71,13 @@ impl Tree {
 
         let gate = Gate::of(self.identity()).enter(&patience).map_err(busy)?;
         let turnstile = match self.open_dir(&RelPath::known(".store")) {
-            Ok(store) => {
-                Some(DirectoryLock::take(store.as_fd(), TURNSTILE_PAUSE, &patience).map_err(busy)?)
-            }
+            Ok(store) => Some(
+                DirectoryLock::take(store.as_fd(), TURNSTILE_PAUSES, &patience).map_err(busy)?,
+            ),
             // It is a matter of turns only; what is wrong there is told by those who need it.
             Err(_) => None,
         };
-        let lock = DirectoryLock::take(self.root_fd(), LOCK_PAUSE, &patience).map_err(busy)?;
+        let lock = DirectoryLock::take(self.root_fd(), LOCK_PAUSES, &patience).map_err(busy)?;
         drop(turnstile);
         if !self.is_current() {
             return Err(TreeError::Moved { path: shown(self) });
@@ -175,13 +177,13 @@ impl DirectoryLock {
     /// trials.
     fn take(
         directory: BorrowedFd<'_>,
-        longest_pause: Duration,
+        pauses: (Duration, Duration),
         patience: &Patience<'_>,
     ) -> Result<Self, Lost> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle =
             rustix::fs::openat(directory, ".", flags, Mode::empty()).map_err(Lost::Failed)?;
-        let mut pause = Duration::from_micros(100);
+        let (mut pause, last) = pauses;
         loop {
             match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Self(handle)),
@@ -190,7 +192,11 @@ impl DirectoryLock {
                 Err(error) => return Err(Lost::Failed(error)),
             }
             thread::sleep(pause.min(patience.left()?));
-            pause = (pause * 2).min(longest_pause);
+            pause = if pause < last {
+                (pause * 2).min(last)
+            } else {
+                (pause / 2).max(last)
+            };
         }
     }
 }

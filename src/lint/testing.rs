@@ -6,8 +6,8 @@ use super::facts::{
 };
 use super::graph::link_up;
 use super::reading;
-use super::registry::Rule;
-use super::run::{Diagnostic, apply};
+use super::registry::{Rule, Severity};
+use super::run::{Diagnostic, LintReport, apply};
 use super::store_facts::{StoreContents, StoreFacts, StoreState};
 use crate::id::{ContentHash, SourceId};
 use crate::source::{Metadata, examine_metadata};
@@ -242,4 +242,44 @@ pub(crate) fn page_of_bytes(id: &str, bytes: &[u8]) -> PageFacts {
 /// A file below `pages/` that was not looked at.
 pub(crate) fn page_named(path: &str) -> PageFacts {
     reading::page_entry(path.as_bytes(), Kind::File)
+}
+
+/// A report with a line, with a path that needs escaping, and with neither.
+pub(crate) fn report() -> LintReport {
+    let found = |code, severity, path: &str, line, message: &str| Diagnostic {
+        code,
+        severity,
+        path: path.to_owned(),
+        line,
+        message: message.to_owned(),
+        hint: None,
+    };
+    LintReport {
+        diagnostics: vec![
+            found(
+                "BROKEN_PAGE_LINK",
+                Severity::Error,
+                "pages/a.md",
+                Some(8),
+                "page \"gone\" does not exist",
+            ),
+            found(
+                "ORPHAN_PAGE",
+                Severity::Warning,
+                "pages/b,c: 100%\n.md",
+                None,
+                "no other page links here",
+            ),
+            found(
+                "SCHEMA_MISSING",
+                Severity::Error,
+                "schema.md",
+                None,
+                "there is no schema.md",
+            ),
+        ],
+        error_count: 2,
+        warning_count: 1,
+        files_examined: 2,
+    }
 }

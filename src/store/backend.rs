@@ -3,6 +3,7 @@
 //! to it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io;
 use std::ops::Bound;
@@ -234,7 +235,7 @@ impl StorageBackend for Overlay {
                     .blocks
                     .insert(block, vec![0; to_usize(BLOCK)?].into_boxed_slice());
             }
-            if len % BLOCK != 0 {
+            if !len.is_multiple_of(BLOCK) {
                 let block = len / BLOCK;
                 let mut bytes = match state.blocks.remove(&block) {
                     Some(bytes) => bytes,
@@ -256,13 +257,11 @@ impl StorageBackend for Overlay {
         let mut state = self.state();
         for piece in pieces(offset, data.len()) {
             let (block, inside, at, count) = piece?;
-            if !state.blocks.contains_key(&block) {
-                let bytes = self.base_block(block)?;
-                state.blocks.insert(block, bytes);
-            }
-            if let Some(bytes) = state.blocks.get_mut(&block) {
-                bytes[inside..inside + count].copy_from_slice(&data[at..at + count]);
-            }
+            let bytes = match state.blocks.entry(block) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.base_block(block)?),
+            };
+            bytes[inside..inside + count].copy_from_slice(&data[at..at + count]);
         }
         let end = offset.saturating_add(data.len() as u64);
         state.len = state.len.max(end);
@@ -282,12 +281,12 @@ mod tests {
         let overlay = Overlay::new(file.try_clone().unwrap()).unwrap();
 
         let mut model = original.clone();
-        for (offset, len) in [(4090u64, 20usize), (0, 1), (9_990, 5_000), (20_000, 10)] {
+        for (offset, len) in [(4090usize, 20usize), (0, 1), (9_990, 5_000), (20_000, 10)] {
             let data = vec![0xEE; len];
-            overlay.write(offset, &data).unwrap();
-            let end = offset as usize + len;
+            overlay.write(offset as u64, &data).unwrap();
+            let end = offset + len;
             model.resize(model.len().max(end), 0);
-            model[offset as usize..end].copy_from_slice(&data);
+            model[offset..end].copy_from_slice(&data);
         }
         for len in [9_000usize, 12_000, 4096, 8192] {
             overlay.set_len(len as u64).unwrap();

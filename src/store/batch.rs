@@ -656,7 +656,9 @@ mod tests {
         ]
     }
 
-    type Model = BTreeMap<String, (String, BTreeSet<String>, BTreeSet<SourceId>)>;
+    /// Title, needles, sources of a page.
+    type Row = (String, BTreeSet<String>, BTreeSet<SourceId>);
+    type Model = BTreeMap<String, Row>;
 
     fn agrees(view: &View, model: &Model) -> Result<(), TestCaseError> {
         let ids: Vec<String> = view
@@ -665,7 +667,7 @@ mod tests {
             .collect();
         prop_assert_eq!(ids, model.keys().cloned().collect::<Vec<_>>());
         prop_assert_eq!(view.meta().page_count, model.len() as u64);
-        let having = |keep: &dyn Fn(&(String, BTreeSet<String>, BTreeSet<SourceId>)) -> bool| {
+        let having = |keep: &dyn Fn(&Row) -> bool| {
             model
                 .iter()
                 .filter(|(_, row)| keep(row))

@@ -232,11 +232,10 @@ mod tests {
 
     #[test]
     fn the_layout_of_schema_1_is_frozen() {
-        let hex: String = encode(b"k", &sample())
-            .unwrap()
+        let bytes = encode(b"k", &sample()).unwrap();
+        let hex = bytes
             .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+            .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
         assert!(hex.starts_with("01016e0201fb2c0101"), "{hex}");
         assert!(hex.ends_with("2258717921a4881489de3dfe1d52262"), "{hex}");
     }

@@ -95,6 +95,7 @@ impl StoreOptions {
 
 /// What opening found.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "taken apart at once")]
 pub enum Opened {
     /// A store that can be used.
     Ready(Store),
@@ -479,6 +480,10 @@ fn load_meta(view: &View) -> Result<Meta, StoreError> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests move files behind our back"
+)]
 mod tests {
     use super::*;
     use crate::store::testing::Place;

@@ -134,10 +134,10 @@ mod tests {
         fn sealed<R: Record>(
             key: Vec<u8>,
             record: R,
-            row: AnyRow,
+            row: impl FnOnce(R) -> AnyRow,
         ) -> (&'static str, Vec<u8>, Vec<u8>, AnyRow) {
             let value = encode(&key, &record).unwrap();
-            (R::TABLE, key, value, row)
+            (R::TABLE, key, value, row(record))
         }
         let marked = |mark: u8| {
             vec(any::<u8>(), 0..20).prop_map(move |mut key| {
@@ -165,7 +165,7 @@ mod tests {
                     page_count: n[4],
                     source_count: n[5],
                 };
-                sealed(STATE_KEY.to_vec(), record.clone(), AnyRow::State(record))
+                sealed(STATE_KEY.to_vec(), record, AnyRow::State)
             });
         let preserved = (
             any::<[u8; 32]>(),
@@ -183,7 +183,7 @@ mod tests {
                     captured_at,
                     origin,
                 };
-                sealed(key.to_vec(), record.clone(), AnyRow::Source(record))
+                sealed(key.to_vec(), record, AnyRow::Source)
             });
         let event = (
             vec(any::<u8>(), 64),
@@ -203,7 +203,7 @@ mod tests {
                     reason: texts[3].clone(),
                     actor: texts[4].clone(),
                 };
-                sealed(key, record.clone(), AnyRow::SourceEvent(record))
+                sealed(key, record, AnyRow::SourceEvent)
             });
         let page = (
             vec(any::<u8>(), 1..30),
@@ -232,7 +232,7 @@ mod tests {
                         sections,
                         revision,
                     };
-                    sealed(key, record.clone(), AnyRow::Page(record))
+                    sealed(key, record, AnyRow::Page)
                 },
             );
         let revision = (
@@ -272,7 +272,7 @@ mod tests {
                         added,
                         removed,
                     };
-                    sealed(key, record.clone(), AnyRow::Revision(record))
+                    sealed(key, record, AnyRow::Revision)
                 },
             );
         let intent = (
@@ -293,7 +293,7 @@ mod tests {
                     old_mtime_ns,
                     revision: n[2],
                 };
-                sealed(key, record.clone(), AnyRow::Intent(record))
+                sealed(key, record, AnyRow::Intent)
             });
         let stamp = (
             vec(any::<u8>(), 0..30),
@@ -310,7 +310,7 @@ mod tests {
                     seen_ns: times[2],
                     sha256,
                 };
-                sealed(key, record, AnyRow::Stamp(record))
+                sealed(key, record, AnyRow::Stamp)
             });
         let skipped = (
             vec(any::<u8>(), 0..30),
@@ -324,7 +324,7 @@ mod tests {
                     message,
                     line,
                 };
-                sealed(key, record.clone(), AnyRow::Skipped(record))
+                sealed(key, record, AnyRow::Skipped)
             });
         let claim = (source(), option::of(any::<(u32, u32)>()), any::<u32>()).prop_map(
             |(source, lines, line)| ClaimRecord {
@@ -336,7 +336,7 @@ mod tests {
         let cited = (marked(ROW), vec(source(), 0..4), vec(claim, 0..4)).prop_map(
             |(key, sources, claims)| {
                 let record = CitationsRecord { sources, claims };
-                sealed(key, record.clone(), AnyRow::Citations(record))
+                sealed(key, record, AnyRow::Citations)
             },
         );
         let kind = prop_oneof![
@@ -355,7 +355,7 @@ mod tests {
         let linked =
             (marked(ROW), vec(link, 0..4), vec(text(), 0..4)).prop_map(|(key, links, needles)| {
                 let record = LinksRecord { links, needles };
-                sealed(key, record.clone(), AnyRow::Links(record))
+                sealed(key, record, AnyRow::Links)
             });
         let names =
             (marked(ROW), text(), text(), text()).prop_map(|(key, title, base_name, id)| {
@@ -364,7 +364,7 @@ mod tests {
                     base_name,
                     id,
                 };
-                sealed(key, record.clone(), AnyRow::Names(record))
+                sealed(key, record, AnyRow::Names)
             });
         let section = (
             any::<u32>(),
@@ -382,13 +382,9 @@ mod tests {
                     fingerprint,
                     length: n[2],
                 };
-                sealed(
-                    id.to_be_bytes().to_vec(),
-                    record.clone(),
-                    AnyRow::Section(record),
-                )
+                sealed(id.to_be_bytes().to_vec(), record, AnyRow::Section)
             });
-        let entry = marked(INDEX).prop_map(|key| sealed(key, LinkIndex, AnyRow::Entry));
+        let entry = marked(INDEX).prop_map(|key| sealed(key, LinkIndex, |_| AnyRow::Entry));
         prop_oneof![
             state.boxed(),
             preserved.boxed(),

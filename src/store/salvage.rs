@@ -22,7 +22,7 @@ use super::codec::Record;
 use super::error::{StoreError, guard};
 use super::open::Store;
 use super::rows::{self, AnyRow};
-use super::schema::{Meta, SCHEMA_VERSION, StateRow};
+use super::schema::{Meta, StateRow};
 use super::snapshot::View;
 use super::tables::blobs::{self, BLOBS};
 use super::tables::intents::IntentRecord;
@@ -286,10 +286,10 @@ impl Finds {
             for table in &wanted {
                 // A part has a fixed length of key, so this test is cheap for all other rows.
                 if let Ok(row) = rows::read(table, key, value) {
-                    if let AnyRow::Blob { .. } = row {
-                        if let Some(name) = blobs::split_key(key) {
-                            parts.entry(name).or_default().push((offset, value.len()));
-                        }
+                    if matches!(row, AnyRow::Blob { .. })
+                        && let Some(name) = blobs::split_key(key)
+                    {
+                        parts.entry(name).or_default().push((offset, value.len()));
                     }
                     taken += u64::from(self.take(key, row));
                     break;
@@ -337,13 +337,13 @@ impl Finds {
             context.check()?;
             context.progress("saving preserved content", done as u64, Some(total));
             let whole = view.and_then(|view| view.blob(&hash).ok().flatten());
-            let content = whole
+            let bytes = whole
                 .or_else(|| carved_content(file, parts, hash))
-                .or_else(|| find(hash).filter(|content| ContentHash::of(content) == hash));
-            let Some(content) = content else { continue };
+                .or_else(|| find(hash).filter(|found| ContentHash::of(found) == hash));
+            let Some(bytes) = bytes else { continue };
             waiting_rows += 1;
-            waiting_bytes += content.len();
-            batch.put_blob(&content)?;
+            waiting_bytes += bytes.len();
+            batch.put_blob(&bytes)?;
             kept.insert(hash);
             if waiting_rows >= BATCH_ROWS || waiting_bytes >= BATCH_BYTES {
                 batch.commit()?;
@@ -438,9 +438,12 @@ const CHUNK: usize = 256 * PAGE;
 /// Longest leaf that is looked at: a run of pages that holds one large row.
 const MAX_LEAF: usize = 4 << 20;
 
+/// Takes key, value, and the value's offset in the file.
+type VisitCarved<'a> = dyn FnMut(&[u8], &[u8], u64) + 'a;
+
 /// Calls `visit` with key, value and the value's offset in the file for each row of each page
 /// that looks like a leaf of a table from bytes to bytes.
-fn carve(file: &File, context: &Context, visit: &mut dyn FnMut(&[u8], &[u8], u64)) -> Result<()> {
+fn carve(file: &File, context: &Context, visit: &mut VisitCarved<'_>) -> Result<()> {
     let length = file.metadata().map_err(StoreError::from)?.len();
     let mut start = 0u64;
     while start < length {
@@ -510,7 +513,7 @@ fn leaf_length(page: &[u8]) -> Option<usize> {
         .max()
 }
 
-fn leaf_rows(page: &[u8], offset: u64, visit: &mut dyn FnMut(&[u8], &[u8], u64)) {
+fn leaf_rows(page: &[u8], offset: u64, visit: &mut VisitCarved<'_>) {
     let Some(rows) = leaf_row_count(page) else {
         return;
     };

@@ -2,7 +2,7 @@
 //!
 //! Schema 1 holds every table of the engine. A table that a later feature adds (code index,
 //! generated sections, projects) needs no new schema as long as it can be missing: reading a
-//! table that is not there finds no rows. See migrations/0001_initial/schema.toml.
+//! table that is not there finds no rows. See `migrations/0001_initial/schema.toml`.
 
 use bincode::{Decode, Encode};
 

@@ -12,8 +12,8 @@ use std::ops::{Bound, Deref, RangeBounds};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use redb::{
-    AccessGuard, Key, ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata,
-    TableDefinition, TableError, Value, WriteTransaction,
+    AccessGuard, Key, ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, TableError,
+    Value, WriteTransaction,
 };
 
 use super::codec::{self, Record};
@@ -36,6 +36,10 @@ use crate::id::{PageId, SourceId};
 type BytesRows = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
 /// The transaction below a view.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one to a transaction, never in a list"
+)]
 pub(crate) enum Txn {
     /// Opened tables are kept: opening one costs as much as reading a row.
     Read {
@@ -114,9 +118,6 @@ impl<K: Key + 'static, V: Value + 'static> Drop for Rows<'_, K, V> {
     }
 }
 
-/// A row as redb hands it out.
-pub(crate) type Row<'a, K, V> = (AccessGuard<'a, K>, AccessGuard<'a, V>);
-
 impl<'txn, K: Key + 'static, V: Value + 'static> Rows<'txn, K, V> {
     fn table(&self) -> Result<&redb::Table<'txn, K, V>, StoreError> {
         match self {
@@ -157,30 +158,6 @@ impl<'txn, K: Key + 'static, V: Value + 'static> Rows<'txn, K, V> {
         Ok(match self {
             Self::Read(table) => table.range::<B>(range)?,
             Self::Write(_) => self.table()?.range::<B>(range)?,
-        })
-    }
-
-    /// The row with the smallest key.
-    pub(crate) fn first(&self) -> Result<Option<Row<'_, K, V>>, StoreError> {
-        Ok(match self {
-            Self::Read(table) => table.first()?,
-            Self::Write(_) => self.table()?.first()?,
-        })
-    }
-
-    /// The row with the largest key.
-    pub(crate) fn last(&self) -> Result<Option<Row<'_, K, V>>, StoreError> {
-        Ok(match self {
-            Self::Read(table) => table.last()?,
-            Self::Write(_) => self.table()?.last()?,
-        })
-    }
-
-    /// How many rows there are.
-    pub(crate) fn len(&self) -> Result<u64, StoreError> {
-        Ok(match self {
-            Self::Read(table) => table.len()?,
-            Self::Write(_) => self.table()?.len()?,
         })
     }
 
@@ -662,13 +639,6 @@ impl BytesView<'_> {
             Some(row) => Ok(Some(row?.0.value().to_vec())),
             None => Ok(None),
         }
-    }
-
-    pub(crate) fn len(&self) -> Result<u64, StoreError> {
-        Ok(match self {
-            Self::Read(rows) => rows.len()?,
-            Self::Write(rows) => rows.len()?,
-        })
     }
 }
 

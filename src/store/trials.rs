@@ -1,5 +1,10 @@
 //! Trials of the whole store: killed at every write and sync, damaged in every way, migrated.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests damage files behind our back"
+)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,7 +92,9 @@ fn a_store_killed_at_any_write_or_sync_is_the_old_or_the_new_one() {
                 found == states[after] || Some(&found) == states.get(after + 1),
                 "after {allowed} changes and {acknowledged} commits:\n{found}"
             );
-            let done = states.iter().position(|state| *state == found).unwrap() as u32;
+            let done = (0..=COMMITS)
+                .find(|done| states[*done as usize] == found)
+                .unwrap();
             for number in done + 1..=COMMITS {
                 commit_number(&store, number).unwrap();
             }
@@ -247,15 +254,15 @@ fn flipped_bits_are_an_answer_and_never_a_panic() {
     let bytes = place.bytes();
     let chosen = noise(rounds(300) * 8, 99);
     for choice in chosen.chunks_exact(8) {
-        let number = u64::from_le_bytes(choice.try_into().unwrap());
+        let number = usize::from_le_bytes(choice.try_into().unwrap());
         // Every second one goes where it hurts most: headers and page heads.
         let at = match number % 4 {
-            0 => (number >> 8) as usize % 512,
+            0 => (number >> 8) % 512,
             1 => {
-                let page = (number >> 8) as usize % (bytes.len() / 4096);
-                page * 4096 + (number >> 40) as usize % 64
+                let page = (number >> 8) % (bytes.len() / 4096);
+                page * 4096 + (number >> 40) % 64
             }
-            _ => (number >> 8) as usize % bytes.len(),
+            _ => (number >> 8) % bytes.len(),
         };
         let mut changed = bytes.clone();
         changed[at] ^= 1 << (number >> 61);
@@ -415,6 +422,89 @@ fn a_purged_source_is_not_brought_back() {
             .has_blob(&secret.hash())
             .unwrap()
     );
+}
+
+/// Says that the disk is full at the n-th write.
+struct FullDisk(FailFrom);
+
+impl super::BackendFaults for FullDisk {
+    fn before(&self, op: super::BackendOp) -> std::io::Result<()> {
+        match op {
+            super::BackendOp::Sync => Ok(()),
+            _ => self
+                .0
+                .step()
+                .map_err(|_| std::io::ErrorKind::StorageFull.into()),
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_named_and_leaves_the_old_store() {
+    let (place, states) = history();
+    let bytes = place.bytes();
+    let mut named = 0;
+    for allowed in 0..60 {
+        let place = Place::new();
+        place.put(&bytes);
+        let options = StoreOptions {
+            faults: Some(Arc::new(FullDisk(FailFrom::new(allowed)))),
+            ..StoreOptions::default()
+        };
+        let failed = match place.open_with(Access::ReadWrite, &options) {
+            Ok(Opened::Ready(store)) => commit_number(&store, 2).err(),
+            Ok(other) => panic!("after {allowed}: {other:?}"),
+            Err(error) => Some(error),
+        };
+        let Some(error) = failed else { break };
+        assert!(
+            matches!(error, StoreError::Full { .. }),
+            "after {allowed}: {error:?}"
+        );
+        named += 1;
+        let store = place.ready(Access::ReadWrite);
+        assert_eq!(dump_of(&store), states[COMMITS as usize]);
+    }
+    assert!(named > 3);
+}
+
+#[test]
+fn a_mode_that_others_do_not_share_is_refused() {
+    let place = Place::new();
+    let store = place.create();
+    let alone = StoreOptions {
+        concurrency: Concurrency::Exclusive,
+        ..StoreOptions::default()
+    };
+    for access in [Access::ReadOnly, Access::ReadWrite] {
+        let refused = place.open_with(access, &alone);
+        assert!(
+            matches!(refused, Err(StoreError::Busy { .. })),
+            "{refused:?}"
+        );
+    }
+    assert!(store.read().is_ok());
+}
+
+#[test]
+fn a_change_that_failed_forbids_the_commit() {
+    let (place, states) = history();
+    let store = place.ready(Access::ReadWrite);
+    let mut batch = store.write().unwrap();
+    batch.put_blob(b"half of something").unwrap();
+    let links = super::LinksRecord {
+        links: vec![],
+        needles: vec!["\0".to_owned()],
+    };
+    assert!(
+        batch
+            .put_links(&super::testing::page("a"), Some(&links))
+            .is_err()
+    );
+    // Refused before anything was changed, so the batch is still whole.
+    assert!(batch.change(|_| Err::<(), _>(StoreError::Closed)).is_err());
+    assert!(matches!(batch.commit(), Err(StoreError::Misuse { .. })));
+    assert_eq!(dump_of(&store), states[COMMITS as usize]);
 }
 
 fn golden_folder() -> PathBuf {

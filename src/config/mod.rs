@@ -1,7 +1,7 @@
 //! Settings of one wiki: the values, and where they come from. In rising order: the defaults,
 //! `config.toml` in the root, the user's `config.toml`, `LLMWIKI_*` variables, flags.
 //!
-//! [`locate`] finds the root; [`keys`] holds the one table of keys with their ranges, so that the
+//! `locate` finds the root; `keys` holds the one table of keys with their ranges, so that the
 //! three spellings (file, variable, flag) cannot come to differ.
 
 mod keys;

@@ -10,6 +10,7 @@ mod cli_consoles;
 mod cli_docs;
 mod cli_readme;
 mod cli_support;
+mod cli_terminal;
 mod cli_usage;
 mod cli_wiki;
 mod adoption;

@@ -28,7 +28,7 @@ use crate::id::{PageId, SourceId};
 #[derive(Debug)]
 pub struct Batch {
     view: View,
-    committed_meta: Meta,
+    committed_schema: u32,
     index_changed: bool,
     /// A change failed, perhaps half done: such a batch is never committed.
     failed: bool,
@@ -43,12 +43,12 @@ impl Deref for Batch {
 }
 
 impl Batch {
-    /// A batch on a transaction whose store has this state; `committed` is what `meta` holds.
+    /// A batch on a transaction whose store has this state; `meta` is what it holds.
     pub(crate) fn new(txn: OpenWrite, meta: Meta) -> Self {
-        let committed_meta = meta.clone();
+        let committed_schema = meta.schema_version;
         Self {
             view: View::new(Txn::Write(txn), meta),
-            committed_meta,
+            committed_schema,
             index_changed: false,
             failed: false,
         }
@@ -57,6 +57,11 @@ impl Batch {
     /// What the store will say about itself.
     pub fn meta_mut(&mut self) -> &mut Meta {
         &mut self.view.meta
+    }
+
+    /// The number that [`Meta::commits`] will have once this batch is committed.
+    pub fn commit_number(&self) -> u64 {
+        self.view.meta.commits.saturating_add(1)
     }
 
     /// Says that this batch changes what a search can find: the epoch grows with the commit.
@@ -68,24 +73,22 @@ impl Batch {
     /// Makes everything durable: when this returns, it survives a crash.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing of the batch is kept, unless the error is `Io`, `Full` or
-    /// `Closed`, after which the store must be opened again to see which of both happened.
+    /// [`StoreError`]. Mostly nothing of the batch is kept then; but where the disk fails at the
+    /// very end (`Io`, `Full`, `Closed`) the commit may stand all the same. Drop the store, then
+    /// ask [`landed`](super::landed) with [`Batch::commit_number`].
     pub fn commit(mut self) -> Result<Meta, StoreError> {
         if self.failed {
             return Err(StoreError::Misuse {
                 what: "a commit after a failed change".to_owned(),
             });
         }
-        if self.index_changed {
-            self.view.meta.epoch += 1;
-        }
-        if self.view.meta != self.committed_meta {
-            let state = self.view.meta.state();
-            self.put::<StateRow>(STATE_KEY, &state)?;
-            if self.view.meta.schema_version != self.committed_meta.schema_version {
-                let version = self.view.meta.schema_version;
-                self.put(SCHEMA_KEY, &SchemaRow { version })?;
-            }
+        self.view.meta.commits = self.commit_number();
+        self.view.meta.epoch += u64::from(self.index_changed);
+        let state = self.view.meta.state();
+        self.put::<StateRow>(STATE_KEY, &state)?;
+        let version = self.view.meta.schema_version;
+        if version != self.committed_schema {
+            self.put(SCHEMA_KEY, &SchemaRow { version })?;
         }
         let txn = self.view.take_write()?;
         guard(|| Ok(txn.commit()?))?;

@@ -429,6 +429,24 @@ impl Store {
     }
 }
 
+/// Whether the commit with this number is in the store file `name`, after [`Batch::commit`] failed
+/// with `Io`, `Full` or `Closed`. The failed store must be dropped before, so that opening the file
+/// anew settles what is in it; and no other process may write meanwhile.
+///
+/// # Errors
+/// [`StoreError`] when the store still cannot be opened: then nobody can tell yet.
+pub fn landed(
+    tree: &Tree,
+    name: &str,
+    options: &StoreOptions,
+    commit_number: u64,
+) -> Result<bool, StoreError> {
+    match Store::try_open(tree, name, Access::ReadWrite, options)? {
+        Some(store) => Ok(store.meta_now()?.commits >= commit_number),
+        None => Err(StoreError::Moved),
+    }
+}
+
 impl Drop for Store {
     fn drop(&mut self) {
         if let Some(handle) = self.handle.take() {

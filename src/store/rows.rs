@@ -149,7 +149,7 @@ mod tests {
             text(),
             text(),
             any::<[u8; 16]>(),
-            any::<[u64; 6]>(),
+            any::<[u64; 7]>(),
             any::<u32>(),
         )
             .prop_map(|(analysis, language, replica, n, next_section)| {
@@ -157,6 +157,7 @@ mod tests {
                     analysis,
                     language,
                     replica,
+                    commits: n[6],
                     epoch: n[0],
                     next_section,
                     next_revision: n[1],

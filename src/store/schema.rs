@@ -79,6 +79,8 @@ pub struct Meta {
     pub language: String,
     /// Names this copy of the wiki in revisions; random at creation.
     pub replica: [u8; 16],
+    /// Grows by one with each commit, so that one whose end was not seen can be recognised.
+    pub commits: u64,
     /// Grows with each commit that changes what a search can find.
     pub epoch: u64,
     /// The next section id; ids are never used twice.
@@ -103,6 +105,7 @@ impl Meta {
             analysis: analysis.into(),
             language: String::new(),
             replica,
+            commits: 0,
             epoch: 0,
             next_section: 0,
             next_revision: 1,
@@ -118,6 +121,7 @@ impl Meta {
             analysis: self.analysis.clone(),
             language: self.language.clone(),
             replica: self.replica,
+            commits: self.commits,
             epoch: self.epoch,
             next_section: self.next_section,
             next_revision: self.next_revision,
@@ -134,6 +138,7 @@ impl Meta {
             analysis: state.analysis,
             language: state.language,
             replica: state.replica,
+            commits: state.commits,
             epoch: state.epoch,
             next_section: state.next_section,
             next_revision: state.next_revision,
@@ -151,6 +156,7 @@ pub(crate) struct StateRow {
     pub(crate) analysis: String,
     pub(crate) language: String,
     pub(crate) replica: [u8; 16],
+    pub(crate) commits: u64,
     pub(crate) epoch: u64,
     pub(crate) next_section: u32,
     pub(crate) next_revision: u64,

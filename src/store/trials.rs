@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::testing::{COMMITS, Place, commit_number, dump, noise, quiet_guard};
-use super::{Access, Concurrency, Meta, Opened, Store, StoreError, StoreOptions, salvage, verify};
+use super::{
+    Access, Concurrency, Meta, Opened, Store, StoreError, StoreOptions, landed, salvage, verify,
+};
 use crate::context::Context;
 use crate::id::{ContentHash, SourceId};
 use crate::tree::{FailFrom, STORE_FILE, STORE_FILE_NEW};
@@ -83,13 +85,16 @@ fn a_store_killed_at_any_write_or_sync_is_the_old_or_the_new_one() {
                 Opened::NeedsRepair | Opened::Ready(_) => {}
                 other => panic!("after {allowed}: {other:?}"),
             }
+            // The store says itself whether the unacknowledged commit stands. Making it was one.
+            let next = u64::from(acknowledged) + 2;
+            let stands = landed(&place.tree, STORE_FILE, &plain, next).unwrap();
             let Opened::Ready(store) = place.open_with(Access::ReadWrite, &plain).unwrap() else {
                 panic!("after {allowed}: the store cannot be opened");
             };
             let found = dump_of(&store);
-            let after = acknowledged as usize;
+            let after = acknowledged as usize + usize::from(stands);
             assert!(
-                found == states[after] || Some(&found) == states.get(after + 1),
+                found == states[after],
                 "after {allowed} changes and {acknowledged} commits:\n{found}"
             );
             let done = (0..=COMMITS)
@@ -98,7 +103,7 @@ fn a_store_killed_at_any_write_or_sync_is_the_old_or_the_new_one() {
             for number in done + 1..=COMMITS {
                 commit_number(&store, number).unwrap();
             }
-            assert_eq!(dump_of(&store), states[COMMITS as usize]);
+            assert!(dump_of(&store) == states[COMMITS as usize]);
             drop(store);
             assert!(matches!(
                 place.open_with(Access::ReadOnly, &plain),
@@ -125,10 +130,11 @@ fn a_store_whose_making_fails_is_never_half_a_store() {
             .unwrap()
         {
             Opened::Ready(store) => {
-                assert_eq!(
-                    store.read().unwrap().meta(),
-                    &Meta::new("standard", [1; 16])
-                );
+                let meta = Meta {
+                    commits: 1,
+                    ..Meta::new("standard", [1; 16])
+                };
+                assert_eq!(store.read().unwrap().meta(), &meta);
             }
             Opened::Damaged(_) => assert!(!finished),
             other => panic!("after {allowed}: {other:?}"),
@@ -443,7 +449,7 @@ impl super::BackendFaults for FullDisk {
 fn a_full_disk_is_named_and_leaves_the_old_store() {
     let (place, states) = history();
     let bytes = place.bytes();
-    let mut named = 0;
+    let (mut named, mut stood) = (0, 0);
     for allowed in 0..60 {
         let place = Place::new();
         place.put(&bytes);
@@ -462,10 +468,17 @@ fn a_full_disk_is_named_and_leaves_the_old_store() {
             "after {allowed}: {error:?}"
         );
         named += 1;
-        let store = place.ready(Access::ReadWrite);
-        assert_eq!(dump_of(&store), states[COMMITS as usize]);
+        let next = u64::from(COMMITS) + 2;
+        if landed(&place.tree, STORE_FILE, &StoreOptions::default(), next).unwrap() {
+            stood += 1;
+        } else {
+            assert!(dump_of(&place.ready(Access::ReadWrite)) == states[COMMITS as usize]);
+        }
     }
-    assert!(named > 3);
+    assert!(
+        named > 3 && stood < 2,
+        "{named} failures, of which {stood} stand"
+    );
 }
 
 #[test]
@@ -504,7 +517,7 @@ fn a_change_that_failed_forbids_the_commit() {
     // Refused before anything was changed, so the batch is still whole.
     assert!(batch.change(|_| Err::<(), _>(StoreError::Closed)).is_err());
     assert!(matches!(batch.commit(), Err(StoreError::Misuse { .. })));
-    assert_eq!(dump_of(&store), states[COMMITS as usize]);
+    assert!(dump_of(&store) == states[COMMITS as usize]);
 }
 
 fn golden_folder() -> PathBuf {

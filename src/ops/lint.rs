@@ -48,6 +48,6 @@ impl Operation for Lint {
             skip: self.skip,
             paths: self.paths,
         };
-        lint::run(wiki.root(), ctx, &options)
+        lint::run_with_store(wiki.root(), ctx, &options, &wiki.store_options())
     }
 }

@@ -74,7 +74,7 @@ impl Wiki {
         self.config().analysis
     }
 
-    fn store_options(&self) -> StoreOptions {
+    pub(crate) fn store_options(&self) -> StoreOptions {
         StoreOptions {
             concurrency: if self.config().exclusive_store {
                 Concurrency::Exclusive

@@ -254,6 +254,43 @@ fn a_root_that_is_not_there_is_an_error_but_not_for_status_and_lint() {
 }
 
 #[test]
+fn lint_speaks_to_other_programs_from_where_they_stand() {
+    let (shell, id) = wiki();
+    shell.write("body.md", "See [gone](gone.md).\n");
+    upsert(&shell, "a", &id, &[]).done();
+    let text = shell.run(["lint", "--only", "BROKEN_PAGE_LINK"]);
+    assert_eq!(text.status, 1);
+    assert!(
+        text.text().starts_with("pages/a.md:8: error: "),
+        "{}",
+        text.text()
+    );
+    assert!(
+        text.text().ends_with("1 error, 0 warnings in 5 files\n"),
+        "{}",
+        text.text()
+    );
+    let run = |format: &str| {
+        let ended = shell.run(["lint", "--only", "BROKEN_PAGE_LINK", "--format", format]);
+        assert_eq!(ended.status, 1, "{format}");
+        ended
+    };
+    assert_eq!(run("jsonl").json_lines()[0]["code"], "BROKEN_PAGE_LINK");
+    assert!(run("github").text().contains("file=.llmwiki/pages/a.md"));
+    let sarif: serde_json::Value = serde_json::from_slice(&run("sarif").stdout).unwrap();
+    assert_eq!(sarif["version"], "2.1.0");
+    assert_eq!(shell.run(["lint", "--skip", "BROKEN_PAGE_LINK"]).status, 0);
+    assert_eq!(shell.run(["lint", "--only", "NO_SUCH"]).status, 2);
+    // Where nobody links to a page there is a warning.
+    assert_eq!(
+        shell
+            .run(["lint", "--skip", "BROKEN_PAGE_LINK", "--deny-warnings"])
+            .status,
+        1
+    );
+}
+
+#[test]
 fn the_root_is_found_from_below_and_named_by_flag_and_variable() {
     let (shell, _) = wiki();
     let below = shell.path().join("src/deep");

@@ -6,6 +6,7 @@ use crate::cli::output::Failure;
 use crate::cli::session::Session;
 use crate::error::{Error, ErrorCode};
 use crate::lint::LintReport;
+use crate::lint::render::{github, jsonl, sarif};
 use crate::ops::{Lint, Operation as _};
 use crate::render;
 
@@ -19,6 +20,22 @@ pub(crate) struct LintArgs {
     /// Warnings count as errors: exit status 1
     #[arg(long)]
     deny_warnings: bool,
+    /// How to print; all but text print every finding
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+/// How findings are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// One JSON object a line for each finding
+    Jsonl,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations of a GitHub workflow
+    Github,
 }
 
 impl Command for Lint {
@@ -34,10 +51,13 @@ impl Command for Lint {
             }
         };
         let report = args.request.run(&session.wiki, &session.ctx)?;
-        if session.console.json {
-            session.console.json(&report)?;
-        } else {
-            print(&report, limit, session)?;
+        let console = &session.console;
+        match args.format {
+            _ if console.json => console.json(&report)?,
+            Format::Text => print(&report, limit, session)?,
+            Format::Jsonl => console.text(&jsonl(&report))?,
+            Format::Sarif => console.text(&sarif(&report, &base(session)))?,
+            Format::Github => console.text(&github(&report, &base(session)))?,
         }
         Ok(if report.passes(args.deny_warnings) {
             Exit::Done
@@ -49,6 +69,18 @@ impl Command for Lint {
     fn print(report: &LintReport, session: &Session) -> Result<(), Failure> {
         print(report, session.ctx.limits.command_diagnostic_limit, session)
     }
+}
+
+/// The root as seen from the working directory, where the consumers of these formats stand.
+fn base(session: &Session) -> String {
+    let root = session.wiki.root();
+    let below = std::env::current_dir()
+        .ok()
+        .and_then(|here| root.strip_prefix(here).ok().map(ToOwned::to_owned));
+    below
+        .unwrap_or_else(|| root.to_owned())
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn print(report: &LintReport, limit: usize, session: &Session) -> Result<(), Failure> {

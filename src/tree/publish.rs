@@ -245,7 +245,9 @@ impl Tree {
         // Between the look and the move it may have become something else; that goes back.
         let out = staged_stamp(&tmp, &old)?;
         if out.kind != wanted {
-            let _ = self.calls().rename(to, from, RenameFlags::NOREPLACE, &shown);
+            let _ = self
+                .calls()
+                .rename(to, from, RenameFlags::NOREPLACE, &shown);
             goal.must_be(wanted, out.kind)?;
         }
         if durability == Durability::Now {

@@ -326,10 +326,10 @@ fn adopt_whole(
     let total = work(difference).count() as u64;
     for (done, work) in (1..).zip(work(difference)) {
         writing.ctx.check()?;
-        taker.take(&mut batch, work)?;
+        taker.take(&mut batch, &work)?;
         writing.ctx.progress("reading the tree", done, Some(total));
     }
-    taker.stale(&mut batch, &difference.stale)?;
+    put_stamps(&mut batch, &difference.stale)?;
     taker.mend_citations(&mut batch)?;
     reindex::rebuild_index(writing.ctx, &mut batch, writing.analysis())?;
     writing.commit(batch)?;
@@ -356,12 +356,12 @@ fn adopt_in_batches(
                 break;
             }
             let Some(next) = queue.next() else { break };
-            taker.take(&mut batch, next)?;
+            taker.take(&mut batch, &next)?;
             done += 1;
             writing.ctx.progress("reading the tree", done, Some(total));
         }
         if let Some(stale) = stale.take() {
-            taker.stale(&mut batch, stale)?;
+            put_stamps(&mut batch, stale)?;
         }
         taker.mend_citations(&mut batch)?;
         std::mem::take(&mut taker.index).apply(&mut batch)?;
@@ -382,6 +382,20 @@ fn work(difference: &Difference) -> impl Iterator<Item = Work<'_>> {
     let gone = difference.gone.iter().map(|path| Work::PageGone(path));
     let changed = difference.changed.iter().map(Work::Page);
     sources.chain(gone_sources).chain(gone).chain(changed)
+}
+
+/// A source whose folder is gone. The bytes stay in the store: only `purge-source` removes
+/// evidence.
+fn source_gone(batch: &mut Batch, id: SourceId) -> Result<()> {
+    batch.remove_stamp(&stamp_path(id))?;
+    Ok(())
+}
+
+fn put_stamps(batch: &mut Batch, stamps: &[(RelPath, StampRecord)]) -> Result<()> {
+    for (path, stamp) in stamps {
+        batch.put_stamp(path.as_bytes(), stamp)?;
+    }
+    Ok(())
 }
 
 enum Work<'a> {
@@ -418,10 +432,10 @@ impl<'w> Taker<'w> {
         }
     }
 
-    fn take(&mut self, batch: &mut Batch, work: Work<'_>) -> Result<()> {
-        match work {
+    fn take(&mut self, batch: &mut Batch, work: &Work<'_>) -> Result<()> {
+        match *work {
             Work::Source(id) => self.source(batch, id),
-            Work::SourceGone(id) => self.source_gone(batch, id),
+            Work::SourceGone(id) => source_gone(batch, id),
             Work::PageGone(path) => self.page_gone(batch, path),
             Work::Page(path) => self.page(batch, path),
         }
@@ -462,12 +476,6 @@ impl<'w> Taker<'w> {
                 batch.put_skipped(&path, &why)?;
             }
         }
-        Ok(())
-    }
-
-    /// The bytes stay in the store: only `purge-source` removes evidence.
-    fn source_gone(&mut self, batch: &mut Batch, id: SourceId) -> Result<()> {
-        batch.remove_stamp(&stamp_path(id))?;
         Ok(())
     }
 
@@ -584,13 +592,6 @@ impl<'w> Taker<'w> {
             line,
         };
         batch.put_skipped(path.as_bytes(), &why)?;
-        Ok(())
-    }
-
-    fn stale(&mut self, batch: &mut Batch, stale: &[(RelPath, StampRecord)]) -> Result<()> {
-        for (path, stamp) in stale {
-            batch.put_stamp(path.as_bytes(), stamp)?;
-        }
         Ok(())
     }
 

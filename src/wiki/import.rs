@@ -131,7 +131,7 @@ impl Wiki {
                     Err(error) => {
                         if strict {
                             self.take_in(ctx, &mut waiting, strict, &mut report)?;
-                            return Err(at_line(number, error));
+                            return Err(at_line(number, &error));
                         }
                         report.fail(number, &error);
                     }
@@ -239,7 +239,7 @@ impl Wiki {
                     (false, true) => report.pages_created += 1,
                     (false, false) => report.pages_updated += 1,
                 },
-                (Err(error), _) if strict => return Err(at_line(number, error)),
+                (Err(error), _) if strict => return Err(at_line(number, &error)),
                 (Err(error), _) => report.fail(number, &error),
             }
         }
@@ -262,7 +262,7 @@ pub(crate) fn parse_source_ids(ids: &[String]) -> Result<Vec<SourceId>> {
         .collect()
 }
 
-fn at_line(number: u64, error: Error) -> Error {
+fn at_line(number: u64, error: &Error) -> Error {
     let hint = error.hint().map(str::to_owned);
     let out = Error::new(error.code(), format!("line {number}: {}", error.message()));
     match hint {

@@ -13,7 +13,9 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId};
 use crate::page;
-use crate::store::{Batch, How, IntentOp, IntentRecord, NameKind, RevisionRecord, StampRecord, View};
+use crate::store::{
+    Batch, How, IntentOp, IntentRecord, NameKind, RevisionRecord, StampRecord, View,
+};
 use crate::tree::{Durability, FileRead, RelPath, Staged, Tree, TreeError};
 
 /// What the caller believes about the page before a write.
@@ -565,7 +567,7 @@ impl Wiki {
             }
             None => match reading.snapshot.page(id)? {
                 Some(page) => (page.sha256, page.revision, page.missing_sources),
-                None => return Err(self.why_no_page(&reading, ctx, id)?),
+                None => return Err(why_no_page(&reading, ctx, id)?),
             },
         };
         let bytes =
@@ -595,24 +597,6 @@ impl Wiki {
             backlinks: backlinks(&reading.snapshot, id)?,
             missing_sources: missing.iter().map(SourceId::to_string).collect(),
         })
-    }
-
-    /// What to say about a page that the store does not know: the file may be there and be wrong.
-    fn why_no_page(&self, reading: &Reading, ctx: &Context, id: &PageId) -> Result<Error> {
-        let path = RelPath::page(id.as_str())?;
-        let file = match reading.tree.read(&path, ctx.limits.max_page_bytes) {
-            Ok(Some(file)) => file,
-            Ok(None) => return Ok(not_found(id)),
-            Err(error) => return Ok(error.into()),
-        };
-        match page::parse_bytes(&file.bytes) {
-            Err(error) => Ok(error.into()),
-            Ok(_) => Ok(Error::new(
-                ErrorCode::StoreBusy,
-                format!("page {id} was saved just now and is not taken in yet"),
-            )
-            .with_hint("try again in a moment")),
-        }
     }
 
     /// Lists pages whose id starts with `prefix`, in id order (UTF-8 bytes), `limit` at a time
@@ -714,6 +698,24 @@ impl Wiki {
             revision,
             backlinks: links,
         })
+    }
+}
+
+/// What to say about a page that the store does not know: the file may be there and be wrong.
+fn why_no_page(reading: &Reading, ctx: &Context, id: &PageId) -> Result<Error> {
+    let path = RelPath::page(id.as_str())?;
+    let file = match reading.tree.read(&path, ctx.limits.max_page_bytes) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(not_found(id)),
+        Err(error) => return Ok(error.into()),
+    };
+    match page::parse_bytes(&file.bytes) {
+        Err(error) => Ok(error.into()),
+        Ok(_) => Ok(Error::new(
+            ErrorCode::StoreBusy,
+            format!("page {id} was saved just now and is not taken in yet"),
+        )
+        .with_hint("try again in a moment")),
     }
 }
 

@@ -200,9 +200,9 @@ fn split_sources(
     let mut missing = Vec::new();
     for &source in cited {
         if view.source(source)?.is_some() {
-            known.push(source)
+            known.push(source);
         } else {
-            missing.push(source)
+            missing.push(source);
         }
     }
     Ok((known, missing))
@@ -245,14 +245,7 @@ fn put_sections(
         };
         ids.push(number);
     }
-    #[expect(clippy::iter_over_hash_type, reason = "sorted right below")]
-    let mut gone: Vec<(usize, u32)> = {
-        let mut gone = Vec::new();
-        for left in free.into_values() {
-            gone.extend(left);
-        }
-        gone
-    };
+    let mut gone: Vec<(usize, u32)> = free.into_values().flatten().collect();
     gone.sort_unstable();
     if let (false, Some(old)) = (gone.is_empty(), old) {
         let terms = section_terms(batch, analysis, id, old)?;

@@ -1,6 +1,6 @@
 //! A located wiki root, opened lazily, and what a wiki consists of before anything is in it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -44,7 +44,7 @@ pub struct Wiki {
     pub(super) store_faults: Option<Arc<dyn BackendFaults>>,
     pub(super) store: Mutex<Option<Arc<Store>>>,
     /// Intents that this handle has carried out, by path; the next commit drops their rows.
-    pub(super) finished: Mutex<HashMap<String, Finished>>,
+    pub(super) finished: Mutex<BTreeMap<String, Finished>>,
 }
 
 impl std::fmt::Debug for Wiki {

@@ -188,9 +188,9 @@ impl Wiki {
             .writing_for(ctx, tree.clone(), Made::default(), wait)
             .and_then(|writing| {
                 let adopted = adopt::adopt(&writing, Patience::Waits)?;
-            if let Some(link) = adopted.link {
-                return Err(link.into());
-            }
+                if let Some(link) = adopted.link {
+                    return Err(link.into());
+                }
                 let snapshot = writing.store.read()?;
                 Ok((Arc::clone(&writing.store), snapshot, adopted))
             });
@@ -372,6 +372,10 @@ struct Building<'w> {
 }
 
 /// What [`Wiki::look`] found.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one a request, and nearly always the large one"
+)]
 pub(super) enum Look {
     Ready(Arc<Store>, Snapshot),
     Absent,
@@ -635,13 +639,14 @@ impl Writing<'_> {
         };
         let hash = Some(ContentHash::of(&file.bytes));
         let mut kept = None;
-        if hash != intent.old && hash != intent.new {
-            if let Some(id) = page_of(path) {
-                let mut batch = self.store.write()?;
-                let note = self.note(How::DISPLACED, "");
-                kept = Some(put::keep_text(&mut batch, &id, &file.bytes, &note)?);
-                batch.commit()?;
-            }
+        if hash != intent.old
+            && hash != intent.new
+            && let Some(id) = page_of(path)
+        {
+            let mut batch = self.store.write()?;
+            let note = self.note(How::DISPLACED, "");
+            kept = Some(put::keep_text(&mut batch, &id, &file.bytes, &note)?);
+            batch.commit()?;
         }
         self.tree.remove_staged(out)?;
         Ok(kept)

@@ -19,7 +19,11 @@ fn one_page() -> (TestWiki, llmwiki::id::SourceId) {
 fn an_edit_in_place_is_found_by_the_next_search() {
     let (wiki, source) = one_page();
     assert_eq!(wiki.search("alpha"), ["a"]);
-    fs::write(wiki.file("a"), page_text("a", source, "# A\n\nbeta words\n")).unwrap();
+    fs::write(
+        wiki.file("a"),
+        page_text("a", source, "# A\n\nbeta words\n"),
+    )
+    .unwrap();
     assert_eq!(wiki.search("beta"), ["a"]);
     assert!(wiki.search("alpha").is_empty());
     assert_eq!(wiki.story("a"), ["written", "adopted"]);
@@ -31,8 +35,17 @@ fn an_edit_that_keeps_size_and_modification_time_is_found() {
     let (wiki, source) = one_page();
     wiki.search("alpha");
     let before = fs::metadata(wiki.file("a")).unwrap().modified().unwrap();
-    fs::write(wiki.file("a"), page_text("a", source, "# A\n\ngamma words\n")).unwrap();
-    fs::File::options().write(true).open(wiki.file("a")).unwrap().set_modified(before).unwrap();
+    fs::write(
+        wiki.file("a"),
+        page_text("a", source, "# A\n\ngamma words\n"),
+    )
+    .unwrap();
+    fs::File::options()
+        .write(true)
+        .open(wiki.file("a"))
+        .unwrap()
+        .set_modified(before)
+        .unwrap();
     assert_eq!(wiki.search("gamma"), ["a"]);
 }
 
@@ -49,13 +62,24 @@ fn a_save_by_rename_is_found() {
 fn a_truncated_moment_is_waited_out() {
     let (wiki, source) = one_page();
     fs::write(wiki.file("a"), "").unwrap();
-    let request = SearchRequest { query: "alpha".into(), limit: None };
+    let request = SearchRequest {
+        query: "alpha".into(),
+        limit: None,
+    };
     let report = wiki.wiki.search(&wiki.ctx, &request).unwrap();
-    assert_eq!((report.hits.len(), report.pending), (1, 1), "the old text still answers");
+    assert_eq!(
+        (report.hits.len(), report.pending),
+        (1, 1),
+        "the old text still answers"
+    );
     fs::write(wiki.file("a"), "---\ntitle: \"half").unwrap();
     let report = wiki.wiki.search(&wiki.ctx, &request).unwrap();
     assert_eq!((report.hits.len(), report.pending), (1, 1));
-    fs::write(wiki.file("a"), page_text("a", source, "# A\n\nepsilon words\n")).unwrap();
+    fs::write(
+        wiki.file("a"),
+        page_text("a", source, "# A\n\nepsilon words\n"),
+    )
+    .unwrap();
     assert_eq!(wiki.search("epsilon"), ["a"]);
 }
 
@@ -65,17 +89,27 @@ fn a_page_that_stays_invalid_is_kept_out_and_named() {
     wiki.page("b", source, "# B\n\nbeta\n");
     fs::write(wiki.file("a"), "no page at all\n").unwrap();
     age(&wiki.file("a"));
-    let request = SearchRequest { query: "alpha beta".into(), limit: None };
+    let request = SearchRequest {
+        query: "alpha beta".into(),
+        limit: None,
+    };
     let report = wiki.wiki.search(&wiki.ctx, &request).unwrap();
     let pages: Vec<&str> = report.hits.iter().map(|hit| hit.page_id.as_str()).collect();
     assert_eq!(pages, ["b"]);
     assert_eq!(report.skipped.len(), 1);
     assert_eq!(report.skipped[0].path, "pages/a.md");
     assert_eq!(report.skipped[0].code, "INVALID_PAGE");
-    let error = wiki.wiki.read_page(&wiki.ctx, &page_id("a"), None).unwrap_err();
+    let error = wiki
+        .wiki
+        .read_page(&wiki.ctx, &page_id("a"), None)
+        .unwrap_err();
     assert_eq!(error.code(), ErrorCode::InvalidPage);
     // Mended, it is back.
-    fs::write(wiki.file("a"), page_text("a", source, "# A\n\nalpha again\n")).unwrap();
+    fs::write(
+        wiki.file("a"),
+        page_text("a", source, "# A\n\nalpha again\n"),
+    )
+    .unwrap();
     assert_eq!(wiki.search("alpha"), ["a"]);
     wiki.must_be_sound();
 }
@@ -87,11 +121,22 @@ fn a_deleted_file_is_a_deletion_and_can_be_restored() {
     fs::remove_file(wiki.file("a")).unwrap();
     assert!(wiki.search("alpha").is_empty());
     assert_eq!(wiki.story("a"), ["written", "vanished"]);
-    let request = RestoreRequest::Page { id: page_id("a"), revision: None };
+    let request = RestoreRequest::Page {
+        id: page_id("a"),
+        revision: None,
+    };
     let plan = wiki.wiki.restore(&wiki.ctx, &request, true).unwrap();
-    assert_eq!((plan.applied, plan.items[0].action.as_str()), (false, "create"));
+    assert_eq!(
+        (plan.applied, plan.items[0].action.as_str()),
+        (false, "create")
+    );
     assert!(!wiki.file("a").exists(), "a plan writes nothing");
-    assert!(wiki.wiki.restore(&wiki.ctx, &request, false).unwrap().applied);
+    assert!(
+        wiki.wiki
+            .restore(&wiki.ctx, &request, false)
+            .unwrap()
+            .applied
+    );
     assert_eq!(fs::read_to_string(wiki.file("a")).unwrap(), text);
     assert_eq!(wiki.search("alpha"), ["a"]);
     wiki.must_be_sound();
@@ -101,7 +146,11 @@ fn a_deleted_file_is_a_deletion_and_can_be_restored() {
 fn a_page_deleted_and_recreated_is_the_new_one() {
     let (wiki, source) = one_page();
     fs::remove_file(wiki.file("a")).unwrap();
-    fs::write(wiki.file("a"), page_text("a", source, "# A\n\nzeta words\n")).unwrap();
+    fs::write(
+        wiki.file("a"),
+        page_text("a", source, "# A\n\nzeta words\n"),
+    )
+    .unwrap();
     assert_eq!(wiki.search("zeta"), ["a"]);
     assert!(wiki.search("alpha").is_empty());
 }
@@ -132,7 +181,10 @@ fn an_upsert_keeps_what_a_person_saved_before_it() {
     fs::write(wiki.file("a"), &theirs).unwrap();
     wiki.page("a", source, "# A\n\nour words\n");
     assert_eq!(wiki.story("a"), ["written", "adopted", "written"]);
-    let old = wiki.wiki.read_page(&wiki.ctx, &page_id("a"), Some("2")).unwrap();
+    let old = wiki
+        .wiki
+        .read_page(&wiki.ctx, &page_id("a"), Some("2"))
+        .unwrap();
     assert_eq!(old.markdown, theirs);
 }
 
@@ -172,11 +224,17 @@ fn bytes_that_are_not_their_folders_name_are_never_taken_in() {
     let folder = wiki.root().join("sources").join(&fake);
     fs::create_dir(&folder).unwrap();
     let metadata = fs::read_to_string(wiki.root().join(format!("sources/{source}/metadata.json")));
-    fs::write(folder.join("metadata.json"), metadata.unwrap().replace(&source.to_string(), &fake))
-        .unwrap();
+    fs::write(
+        folder.join("metadata.json"),
+        metadata.unwrap().replace(&source.to_string(), &fake),
+    )
+    .unwrap();
     fs::write(folder.join("content"), "Evidence.\n").unwrap();
     assert_eq!(wiki.search("alpha"), ["a"]);
-    let error = wiki.wiki.read_source(&wiki.ctx, fake.parse().unwrap(), None, None).unwrap_err();
+    let error = wiki
+        .wiki
+        .read_source(&wiki.ctx, fake.parse().unwrap(), None, None)
+        .unwrap_err();
     assert_eq!(error.code(), ErrorCode::InvalidPage);
 }
 
@@ -187,7 +245,10 @@ fn nothing_is_taken_in_while_git_is_at_work() {
     fs::create_dir(wiki.dir.path().join(".git")).unwrap();
     fs::write(wiki.dir.path().join(".git/index.lock"), "").unwrap();
     fs::write(wiki.file("b"), page_text("b", source, "# B\n\nbeta\n")).unwrap();
-    let request = SearchRequest { query: "beta".into(), limit: None };
+    let request = SearchRequest {
+        query: "beta".into(),
+        limit: None,
+    };
     let report = wiki.wiki.search(&wiki.ctx, &request).unwrap();
     assert_eq!((report.hits.len(), report.pending), (0, 1));
     fs::remove_file(wiki.dir.path().join(".git/index.lock")).unwrap();
@@ -199,7 +260,10 @@ fn status_counts_the_tree_and_adopts_nothing() {
     let (wiki, source) = one_page();
     fs::write(wiki.file("b"), page_text("b", source, "# B\n\nbeta\n")).unwrap();
     let status = wiki.wiki.status(&wiki.ctx).unwrap();
-    assert_eq!((status.page_count, status.pending, status.index.fresh), (2, 1, false));
+    assert_eq!(
+        (status.page_count, status.pending, status.index.fresh),
+        (2, 1, false)
+    );
     let status = wiki.wiki.status(&wiki.ctx).unwrap();
     assert_eq!(status.pending, 1, "looking changes nothing");
     wiki.search("beta");
@@ -217,7 +281,10 @@ fn a_store_moved_aside_under_an_open_handle_is_not_written_to() {
     wiki.page("b", source, "# B\n\nbeta\n");
     let moved = fs::read(&aside).unwrap();
     let holds = |needle: &[u8]| moved.windows(needle.len()).any(|window| window == needle);
-    assert!(holds(b"Title of a") && !holds(b"Title of b"), "the moved file gets no commits");
+    assert!(
+        holds(b"Title of a") && !holds(b"Title of b"),
+        "the moved file gets no commits"
+    );
     assert_eq!(wiki.search("alpha"), ["a"]);
     assert_eq!(wiki.search("beta"), ["b"]);
     assert!(store.exists());
@@ -244,15 +311,26 @@ fn recapture_keeps_the_first_record_and_notes_the_next() {
         media_type: None,
         origin: Some(origin.into()),
     };
-    let first = wiki.wiki.add_source(&wiki.ctx, source("first", "here")).unwrap();
-    let again = wiki.wiki.add_source(&wiki.ctx, source("second", "there")).unwrap();
+    let first = wiki
+        .wiki
+        .add_source(&wiki.ctx, source("first", "here"))
+        .unwrap();
+    let again = wiki
+        .wiki
+        .add_source(&wiki.ctx, source("second", "there"))
+        .unwrap();
     assert_eq!((first.deduplicated, again.deduplicated), (false, true));
     assert_eq!((again.metadata.name.as_str(), again.captures), ("first", 2));
-    let events = wiki.root().join(format!("sources/{}/events.jsonl", first.id));
+    let events = wiki
+        .root()
+        .join(format!("sources/{}/events.jsonl", first.id));
     assert!(fs::read_to_string(&events).unwrap().contains("\"there\""));
     // The event survives the store.
     fs::remove_dir_all(wiki.root().join(".store")).unwrap();
-    let third = wiki.wiki.add_source(&wiki.ctx, source("third", "elsewhere")).unwrap();
+    let third = wiki
+        .wiki
+        .add_source(&wiki.ctx, source("third", "elsewhere"))
+        .unwrap();
     assert_eq!(third.captures, 3);
 }
 
@@ -279,7 +357,11 @@ fn switching_a_branch_of_many_pages_to_and_fro_settles() {
             fs::create_dir_all(wiki.root().join("pages/many")).unwrap();
             fs::write(wiki.file(&id), text).unwrap();
         }
-        let (now, then) = if round % 2 == 0 { ("even", "odd") } else { ("odd", "even") };
+        let (now, then) = if round % 2 == 0 {
+            ("even", "odd")
+        } else {
+            ("odd", "even")
+        };
         assert_eq!(wiki.search(now).len(), 20);
         assert!(wiki.search(then).is_empty());
         assert_eq!(wiki.search("number123"), ["many/p123"]);

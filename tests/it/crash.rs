@@ -23,7 +23,10 @@ fn prepared() -> (TestWiki, llmwiki::id::SourceId) {
 fn check_after(wiki: &TestWiki, acknowledged: bool, at: &str) {
     let next = wiki.again();
     let found = (next.search("new").len(), next.search("old").len());
-    assert!(found == (1, 0) || found == (0, 1), "{at}: old or new, not {found:?}");
+    assert!(
+        found == (1, 0) || found == (0, 1),
+        "{at}: old or new, not {found:?}"
+    );
     if acknowledged {
         assert_eq!(found, (1, 0), "{at}: an acknowledged write is there");
     }
@@ -32,9 +35,14 @@ fn check_after(wiki: &TestWiki, acknowledged: bool, at: &str) {
     next.page("b", source, "# B\n\nbeta\n");
     let file = fs::read_to_string(next.file("a")).unwrap();
     assert_eq!(file, next.text("a"), "{at}");
-    assert!(file.contains("new words") == (next.search("new").len() == 1), "{at}");
+    assert!(
+        file.contains("new words") == (next.search("new").len() == 1),
+        "{at}"
+    );
     next.page("b", source, "# B\n\nbeta again\n");
-    let staged: Vec<_> = fs::read_dir(next.root().join(".store/tmp")).unwrap().collect();
+    let staged: Vec<_> = fs::read_dir(next.root().join(".store/tmp"))
+        .unwrap()
+        .collect();
     assert!(staged.len() <= 1, "{at}: {staged:?}");
     next.must_be_sound();
 }
@@ -44,7 +52,10 @@ fn an_upsert_that_dies_at_any_call_of_the_tree_is_done_or_not() {
     for allowed in 0.. {
         let (wiki, source) = prepared();
         let faults = Arc::new(FailFrom::new(allowed));
-        let options = TreeOptions { faults: Some(faults.clone()), ..TreeOptions::default() };
+        let options = TreeOptions {
+            faults: Some(faults.clone()),
+            ..TreeOptions::default()
+        };
         let dying = TestWiki::at(Arc::clone(&wiki.dir), options);
         let result = dying.try_page("a", source, NEW);
         drop(dying);
@@ -77,10 +88,15 @@ fn a_delete_that_dies_at_any_call_of_the_tree_is_done_or_not() {
     for allowed in 0.. {
         let (wiki, _) = prepared();
         let faults = Arc::new(FailFrom::new(allowed));
-        let options = TreeOptions { faults: Some(faults.clone()), ..TreeOptions::default() };
+        let options = TreeOptions {
+            faults: Some(faults.clone()),
+            ..TreeOptions::default()
+        };
         let dying = TestWiki::at(Arc::clone(&wiki.dir), options);
         let id = page_id("a");
-        let result = dying.wiki.delete_page(&dying.ctx, &id, llmwiki::wiki::Expectation::Any, "");
+        let result = dying
+            .wiki
+            .delete_page(&dying.ctx, &id, llmwiki::wiki::Expectation::Any, "");
         drop(dying);
         let next = wiki.again();
         let source = next.source("More evidence.\n");
@@ -102,7 +118,10 @@ fn a_capture_that_dies_at_any_call_of_the_tree_heals_at_the_next_one() {
     for allowed in 0.. {
         let (wiki, _) = prepared();
         let faults = Arc::new(FailFrom::new(allowed));
-        let options = TreeOptions { faults: Some(faults.clone()), ..TreeOptions::default() };
+        let options = TreeOptions {
+            faults: Some(faults.clone()),
+            ..TreeOptions::default()
+        };
         let dying = TestWiki::at(Arc::clone(&wiki.dir), options);
         let source = llmwiki::wiki::NewSource {
             name: "n".into(),
@@ -114,10 +133,22 @@ fn a_capture_that_dies_at_any_call_of_the_tree_heals_at_the_next_one() {
         let next = wiki.again();
         if let Ok(report) = &result {
             let id = report.id.parse().unwrap();
-            assert_eq!(next.wiki.read_source(&next.ctx, id, None, None).unwrap().bytes, b"fresh");
+            assert_eq!(
+                next.wiki
+                    .read_source(&next.ctx, id, None, None)
+                    .unwrap()
+                    .bytes,
+                b"fresh"
+            );
         }
         let id = next.source("fresh");
-        assert_eq!(next.wiki.read_source(&next.ctx, id, None, None).unwrap().bytes, b"fresh");
+        assert_eq!(
+            next.wiki
+                .read_source(&next.ctx, id, None, None)
+                .unwrap()
+                .bytes,
+            b"fresh"
+        );
         next.page("c", id, "# C\n\ngamma\n");
         next.must_be_sound();
         if faults.seen() <= allowed {
@@ -131,7 +162,10 @@ fn the_first_write_of_a_wiki_that_dies_at_any_call_leaves_a_wiki_that_works() {
     for allowed in 0.. {
         let dir = Arc::new(tempfile::tempdir().unwrap());
         let faults = Arc::new(FailFrom::new(allowed));
-        let options = TreeOptions { faults: Some(faults.clone()), ..TreeOptions::default() };
+        let options = TreeOptions {
+            faults: Some(faults.clone()),
+            ..TreeOptions::default()
+        };
         let dying = TestWiki::at(Arc::clone(&dir), options);
         let source = llmwiki::wiki::NewSource {
             name: "n".into(),
@@ -154,9 +188,16 @@ fn the_first_write_of_a_wiki_that_dies_at_any_call_leaves_a_wiki_that_works() {
 #[test]
 fn damage_of_the_store_is_mended_from_the_tree_and_sources_stay_intact() {
     for (name, harm) in [
-        ("empty", &(|bytes: &mut Vec<u8>| bytes.clear()) as &dyn Fn(&mut Vec<u8>)),
-        ("half", &|bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / 2)),
-        ("not a store", &|bytes: &mut Vec<u8>| *bytes = b"hello".to_vec()),
+        (
+            "empty",
+            &(|bytes: &mut Vec<u8>| bytes.clear()) as &dyn Fn(&mut Vec<u8>),
+        ),
+        ("half", &|bytes: &mut Vec<u8>| {
+            bytes.truncate(bytes.len() / 2)
+        }),
+        ("not a store", &|bytes: &mut Vec<u8>| {
+            *bytes = b"hello".to_vec()
+        }),
         ("header gone", &|bytes: &mut Vec<u8>| bytes[..512].fill(0)),
     ] {
         let (wiki, source) = prepared();
@@ -166,11 +207,19 @@ fn damage_of_the_store_is_mended_from_the_tree_and_sources_stay_intact() {
         fs::write(&path, bytes).unwrap();
         let next = wiki.again();
         assert_eq!(next.search("old"), ["a"], "{name}");
-        let read = next.wiki.read_source(&next.ctx, source, None, None).unwrap();
+        let read = next
+            .wiki
+            .read_source(&next.ctx, source, None, None)
+            .unwrap();
         assert_eq!(read.bytes, b"Evidence.\n", "{name}");
         let kept = fs::read_dir(next.root().join(".store")).unwrap();
         let kept = kept.filter(|entry| {
-            entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("wiki.redb.bad-")
+            entry
+                .as_ref()
+                .unwrap()
+                .file_name()
+                .to_string_lossy()
+                .starts_with("wiki.redb.bad-")
         });
         assert_eq!(kept.count(), 1, "{name}: the damaged file is kept");
         next.must_be_sound();

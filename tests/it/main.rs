@@ -6,6 +6,7 @@
     reason = "tests arrange files themselves, behind the back of `tree`"
 )]
 
+mod adoption;
 mod cli_consoles;
 mod cli_docs;
 mod cli_readme;
@@ -13,7 +14,6 @@ mod cli_support;
 mod cli_terminal;
 mod cli_usage;
 mod cli_wiki;
-mod adoption;
 mod crash;
 mod field_reports_page;
 mod hostile_markdown;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use llmwiki::config::Config;
 use llmwiki::context::{Context, SystemClock};
 use llmwiki::error::ErrorCode;
-use llmwiki::lint::{LintOptions, run as run_lint};
 use llmwiki::id::SourceId;
+use llmwiki::lint::{LintOptions, run as run_lint};
 use llmwiki::ops::OPERATIONS;
 use llmwiki::page;
 use llmwiki::search::Analysis;
@@ -30,7 +30,10 @@ impl Service {
     fn new(config: &Value) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("wiki");
-        let mut settings = Config { analysis: Analysis::Classic, ..Config::default() };
+        let mut settings = Config {
+            analysis: Analysis::Classic,
+            ..Config::default()
+        };
         let set = |key: &str, place: &mut u64| {
             if let Some(value) = config[key].as_u64() {
                 *place = value;
@@ -46,7 +49,12 @@ impl Service {
         }
         let ctx = Context::new(Arc::new(SystemClock), settings.limits.clone());
         let wiki = Wiki::new(&root, settings);
-        Self { _dir: dir, root, wiki, ctx }
+        Self {
+            _dir: dir,
+            root,
+            wiki,
+            ctx,
+        }
     }
 
     /// Runs a step; a failure is the code.
@@ -67,7 +75,10 @@ impl Service {
             }
             other => panic!("unknown step {other}"),
         };
-        let operation = OPERATIONS.iter().find(|operation| operation.name == name).unwrap();
+        let operation = OPERATIONS
+            .iter()
+            .find(|operation| operation.name == name)
+            .unwrap();
         (operation.run)(args.clone(), &self.wiki, &self.ctx).map_err(|error| error.code())
     }
 }
@@ -90,7 +101,10 @@ fn holds(ours: &Value, expected: &Value) -> bool {
         }),
         (Value::Array(ours), Value::Array(expected)) => {
             ours.len() == expected.len()
-                && ours.iter().zip(expected).all(|(ours, expected)| holds(ours, expected))
+                && ours
+                    .iter()
+                    .zip(expected)
+                    .all(|(ours, expected)| holds(ours, expected))
         }
         _ => ours == expected,
     }
@@ -100,7 +114,9 @@ fn holds(ours: &Value, expected: &Value) -> bool {
 
 #[test]
 fn vectors_source_read() {
-    let Some(family) = load("source_read.json") else { return };
+    let Some(family) = load("source_read.json") else {
+        return;
+    };
     let exceptions = Exceptions::of("source_read");
     let mut failures = Failures::default();
     let service = Service::new(&family["config"]);
@@ -110,7 +126,10 @@ fn vectors_source_read() {
         match service.call("addSource", &args) {
             Ok(report) => assert_eq!(report["id"], source["id"]),
             // Empty content is refused; its cases are a rule of their own.
-            Err(code) => assert_eq!((code, &source["byteCount"]), (ErrorCode::InvalidArgument, &json!(0))),
+            Err(code) => assert_eq!(
+                (code, &source["byteCount"]),
+                (ErrorCode::InvalidArgument, &json!(0))
+            ),
         }
         ids.insert(source["key"].clone(), source.clone());
     }
@@ -129,20 +148,39 @@ fn vectors_source_read() {
                 let text = report["content"].as_str().unwrap();
                 let whole = source["content"].as_str().unwrap();
                 let (start, end) = (index(&report["byteStart"]), index(&report["byteEnd"]));
-                assert_eq!(text, &whole[start..end], "{}: the bytes are those of the range", id(&case));
-                let expected_start = case["byteStart"].as_u64().map(|at| usize::try_from(at).unwrap());
-                if case["ok"] == true && expected_start == Some(start) && case["byteStart"] == case["byteEnd"] && end > start {
+                assert_eq!(
+                    text,
+                    &whole[start..end],
+                    "{}: the bytes are those of the range",
+                    id(&case)
+                );
+                let expected_start = case["byteStart"]
+                    .as_u64()
+                    .map(|at| usize::try_from(at).unwrap());
+                if case["ok"] == true
+                    && expected_start == Some(start)
+                    && case["byteStart"] == case["byteEnd"]
+                    && end > start
+                {
                     kinds.push("moves_on");
                 }
-                if case["ok"] == true && whole[start..].starts_with('\u{feff}') && text.ends_with(case["content"].as_str().unwrap()) {
+                if case["ok"] == true
+                    && whole[start..].starts_with('\u{feff}')
+                    && text.ends_with(case["content"].as_str().unwrap())
+                {
                     kinds.push("keeps_bom");
                 }
                 case["ok"] == true
                     && report["content"] == case["content"]
-                    && ["byteStart", "byteEnd", "byteCount"].iter().all(|key| report[key] == case[key])
+                    && ["byteStart", "byteEnd", "byteCount"]
+                        .iter()
+                        .all(|key| report[key] == case[key])
             }
             Err(code) => {
-                if *code == ErrorCode::InvalidArgument && has_number_out_of_type(&args) && case["ok"] == false {
+                if *code == ErrorCode::InvalidArgument
+                    && has_number_out_of_type(&args)
+                    && case["ok"] == false
+                {
                     kinds.push("number_out_of_type");
                 }
                 if *code == ErrorCode::SourceNotFound && source["byteCount"] == 0 {
@@ -165,7 +203,9 @@ fn index(value: &Value) -> usize {
 
 /// Whether a count in the arguments is no whole number from 0 up, which our types cannot hold.
 fn has_number_out_of_type(args: &Value) -> bool {
-    ["offset", "limit"].iter().any(|key| !args[key].is_null() && args[key].as_u64().is_none())
+    ["offset", "limit"]
+        .iter()
+        .any(|key| !args[key].is_null() && args[key].as_u64().is_none())
 }
 
 // ---- search ----
@@ -209,7 +249,12 @@ fn vectors_search() {
                 Err(code) => case["error"]["code"] == code.as_str(),
             };
             let mut kinds = Vec::new();
-            if has_number_out_of_type(&args) && ours.as_ref().is_err_and(|code| *code == ErrorCode::InvalidArgument) && case["ok"] == false {
+            if has_number_out_of_type(&args)
+                && ours
+                    .as_ref()
+                    .is_err_and(|code| *code == ErrorCode::InvalidArgument)
+                && case["ok"] == false
+            {
                 kinds.push("number_out_of_type");
             }
             if !agrees && !exceptions.covers(id(case), &kinds) {
@@ -219,7 +264,12 @@ fn vectors_search() {
         let expected = wiki["index"]["documentCount"].as_u64();
         let status = service.call("status", &json!({})).unwrap();
         if expected.is_some() && !wiki["pages"].as_array().unwrap().is_empty() {
-            assert_eq!(status["index"]["sectionCount"].as_u64(), expected, "{}", file.display());
+            assert_eq!(
+                status["index"]["sectionCount"].as_u64(),
+                expected,
+                "{}",
+                file.display()
+            );
         }
     }
     failures.check();
@@ -247,7 +297,9 @@ fn write_page(root: &Path, page: &Value) {
 /// add: `.index`, `.store` and `.gitattributes`.
 fn tree_of(root: &Path) -> Vec<(String, &'static str)> {
     fn visit(dir: &Path, prefix: &str, out: &mut Vec<(String, &'static str)>) {
-        let Ok(entries) = std::fs::read_dir(dir) else { return };
+        let Ok(entries) = std::fs::read_dir(dir) else {
+            return;
+        };
         let mut names: Vec<String> = entries
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
@@ -257,7 +309,9 @@ fn tree_of(root: &Path) -> Vec<(String, &'static str)> {
             if [".index", ".store", ".gitattributes"].contains(&path.as_str()) {
                 continue;
             }
-            let kind = std::fs::symlink_metadata(dir.join(&name)).unwrap().file_type();
+            let kind = std::fs::symlink_metadata(dir.join(&name))
+                .unwrap()
+                .file_type();
             let word = if kind.is_symlink() {
                 "symlink"
             } else if kind.is_dir() {
@@ -283,13 +337,23 @@ fn expected_tree(case: &Value) -> Vec<(String, &str)> {
         .as_array()
         .unwrap()
         .iter()
-        .map(|entry| (entry["path"].as_str().unwrap().to_owned(), entry["kind"].as_str().unwrap()))
-        .filter(|(path, _)| path != ".gitattributes" && !is_below(path, ".index") && !is_below(path, ".store"))
+        .map(|entry| {
+            (
+                entry["path"].as_str().unwrap().to_owned(),
+                entry["kind"].as_str().unwrap(),
+            )
+        })
+        .filter(|(path, _)| {
+            path != ".gitattributes" && !is_below(path, ".index") && !is_below(path, ".store")
+        })
         .collect()
 }
 
 fn is_below(path: &str, top: &str) -> bool {
-    path == top || path.strip_prefix(top).is_some_and(|rest| rest.starts_with('/'))
+    path == top
+        || path
+            .strip_prefix(top)
+            .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// A step and how it went.
@@ -312,9 +376,9 @@ impl Outcome<'_> {
                 "search" => holds(&ours["hits"], expected),
                 "status" => {
                     let schema = match expected["schemaText"].as_str() {
-                        Some("<default schema>") => {
-                            ours["schemaText"].as_str().is_some_and(|text| text.starts_with("# "))
-                        }
+                        Some("<default schema>") => ours["schemaText"]
+                            .as_str()
+                            .is_some_and(|text| text.starts_with("# ")),
                         _ => ours["schemaText"] == expected["schemaText"],
                     };
                     schema
@@ -322,7 +386,9 @@ impl Outcome<'_> {
                             .iter()
                             .all(|key| ours[key] == expected[key])
                 }
-                "reindex" => ["pageCount", "sectionCount"].iter().all(|key| ours[key] == expected[key]),
+                "reindex" => ["pageCount", "sectionCount"]
+                    .iter()
+                    .all(|key| ours[key] == expected[key]),
                 "lint" => diagnostics(ours, false) == diagnostics(expected, false),
                 "readSource" => {
                     let mut expected = expected.clone();
@@ -345,40 +411,64 @@ fn diagnostics(report: &Value, with_index: bool) -> Vec<(String, String)> {
         .unwrap()
         .iter()
         .map(|found| {
-            (found["code"].as_str().unwrap().to_owned(), found["path"].as_str().unwrap().to_owned())
+            (
+                found["code"].as_str().unwrap().to_owned(),
+                found["path"].as_str().unwrap().to_owned(),
+            )
         })
         .filter(|(code, _)| with_index || !code.starts_with("INDEX_"))
         .collect()
 }
 
 /// The deviations that this case shows, each only if we did what its rule says.
-fn kinds(case: &Value, before: &[(String, &str)], after: &[(String, &str)], outcomes: &[Outcome<'_>]) -> Vec<&'static str> {
+fn kinds(
+    case: &Value,
+    before: &[(String, &str)],
+    after: &[(String, &str)],
+    outcomes: &[Outcome<'_>],
+) -> Vec<&'static str> {
     let entries = case["entries"].as_array().unwrap();
     let path = |entry: &Value| entry["path"].as_str().unwrap().to_owned();
-    let differing: Vec<&Outcome<'_>> = outcomes.iter().filter(|outcome| !outcome.agrees()).collect();
+    let differing: Vec<&Outcome<'_>> = outcomes
+        .iter()
+        .filter(|outcome| !outcome.agrees())
+        .collect();
     // Every step that differs does so in this way, and there is one.
     let all = |test: &dyn Fn(&Outcome<'_>) -> bool| {
         !differing.is_empty() && differing.iter().all(|outcome| test(outcome))
     };
     let tree_differs = after != expected_tree(case);
-    let reads = |op: &str| matches!(op, "status" | "search" | "readPage" | "readSource" | "reindex" | "lint");
+    let reads = |op: &str| {
+        matches!(
+            op,
+            "status" | "search" | "readPage" | "readSource" | "reindex" | "lint"
+        )
+    };
     let mut kinds = Vec::new();
 
     // Reading makes no wiki, nor completes one, and a write that is refused makes none either:
     // the tree is as it was, and what differs says no more than that.
-    let nothing_written =
-        outcomes.iter().all(|outcome| reads(outcome.op()) || outcome.ours.is_err());
+    let nothing_written = outcomes
+        .iter()
+        .all(|outcome| reads(outcome.op()) || outcome.ours.is_err());
     let says_so = |outcome: &Outcome<'_>| match &outcome.ours {
         Err(code) => *code == ErrorCode::NotInitialized,
         Ok(report) => match outcome.op() {
             "status" => report["initialized"] == false || report["schemaText"].is_null(),
             "lint" => diagnostics(report, true).iter().all(|(code, _)| {
-                matches!(code.as_str(), "ROOT_MISSING" | "REQUIRED_DIRECTORY_MISSING" | "SCHEMA_MISSING" | "INDEX_MISSING")
+                matches!(
+                    code.as_str(),
+                    "ROOT_MISSING"
+                        | "REQUIRED_DIRECTORY_MISSING"
+                        | "SCHEMA_MISSING"
+                        | "INDEX_MISSING"
+                )
             }),
             _ => false,
         },
     };
-    if nothing_written && before == after && (all(&says_so) || differing.is_empty() && tree_differs) {
+    if nothing_written && before == after && (all(&says_so) || differing.is_empty() && tree_differs)
+    {
         kinds.push("reading_creates_nothing");
     }
 
@@ -395,41 +485,81 @@ fn kinds(case: &Value, before: &[(String, &str)], after: &[(String, &str)], outc
     if all(&|outcome| {
         matches!(outcome.op(), "search" | "reindex")
             && outcome.ours.is_ok()
-            && matches!(outcome.step["error"]["code"].as_str(), Some("INVALID_PAGE" | "INVALID_PATH"))
+            && matches!(
+                outcome.step["error"]["code"].as_str(),
+                Some("INVALID_PAGE" | "INVALID_PATH")
+            )
     }) {
         kinds.push("one_bad_page_stops_nothing");
     }
 
     // The version 1 index is never read to answer.
-    let odd_index = entries.iter().any(|entry| is_below(&path(entry), ".index") && entry["kind"] != "file");
-    if odd_index && all(&|outcome| reads(outcome.op()) && outcome.ours.is_ok() && outcome.step["ok"] == false) {
+    let odd_index = entries
+        .iter()
+        .any(|entry| is_below(&path(entry), ".index") && entry["kind"] != "file");
+    if odd_index
+        && all(&|outcome| {
+            reads(outcome.op()) && outcome.ours.is_ok() && outcome.step["ok"] == false
+        })
+    {
         kinds.push("v1_index_not_read");
     }
 
     // A folder of a source that a crash left incomplete stops no status, and is completed.
     let half_source = entries.iter().any(|entry| {
         let path = path(entry);
-        let Some(folder) = path.rsplit_once('/').map(|(folder, _)| folder) else { return false };
+        let Some(folder) = path.rsplit_once('/').map(|(folder, _)| folder) else {
+            return false;
+        };
         is_below(folder, "sources") && folder != "sources" && {
-            let has = |name: &str| entries.iter().any(|other| other["path"] == format!("{folder}/{name}"));
+            let has = |name: &str| {
+                entries
+                    .iter()
+                    .any(|other| other["path"] == format!("{folder}/{name}"))
+            };
             !(has("content") && has("metadata.json"))
         }
-    }) || entries.iter().any(|entry| entry["kind"] == "dir" && is_below(&path(entry), "sources") && path(entry) != "sources");
-    if half_source && all(&|outcome| matches!(outcome.op(), "status" | "addSource" | "search" | "reindex") && outcome.ours.is_ok()) {
+    }) || entries.iter().any(|entry| {
+        entry["kind"] == "dir" && is_below(&path(entry), "sources") && path(entry) != "sources"
+    });
+    if half_source
+        && all(&|outcome| {
+            matches!(outcome.op(), "status" | "addSource" | "search" | "reindex")
+                && outcome.ours.is_ok()
+        })
+    {
         kinds.push("half_source_heals");
     }
 
     // Empty content is refused, and what follows from that.
-    let empty = outcomes.iter().any(|outcome| outcome.op() == "addSource" && outcome.step["args"]["content"] == "");
-    if empty && all(&|outcome| matches!(outcome.ours, Err(ErrorCode::InvalidArgument | ErrorCode::SourceNotFound | ErrorCode::NotInitialized)) || outcome.op() == "status") {
+    let empty = outcomes
+        .iter()
+        .any(|outcome| outcome.op() == "addSource" && outcome.step["args"]["content"] == "");
+    if empty
+        && all(&|outcome| {
+            matches!(
+                outcome.ours,
+                Err(ErrorCode::InvalidArgument
+                    | ErrorCode::SourceNotFound
+                    | ErrorCode::NotInitialized)
+            ) || outcome.op() == "status"
+        })
+    {
         kinds.push("empty_content_refused");
     }
 
     // Bytes come back as they are.
     if all(&|outcome| {
-        let text = |value: &Value| value["content"].as_str().or(value["markdown"].as_str()).map(str::to_owned);
+        let text = |value: &Value| {
+            value["content"]
+                .as_str()
+                .or(value["markdown"].as_str())
+                .map(str::to_owned)
+        };
         match (&outcome.ours, text(&outcome.step["result"])) {
-            (Ok(ours), Some(theirs)) => text(ours).is_some_and(|ours| ours.trim_start_matches('\u{feff}') == theirs),
+            (Ok(ours), Some(theirs)) => {
+                text(ours).is_some_and(|ours| ours.trim_start_matches('\u{feff}') == theirs)
+            }
             _ => false,
         }
     }) {
@@ -437,21 +567,44 @@ fn kinds(case: &Value, before: &[(String, &str)], after: &[(String, &str)], outc
     }
 
     // The capture of known bytes is noted as an event.
-    let again = outcomes.iter().any(|outcome| outcome.op() == "addSource" && outcome.ours.as_ref().is_ok_and(|report| report["deduplicated"] == true));
-    let without_events: Vec<_> = after.iter().filter(|(path, _)| !path.ends_with("/events.jsonl")).cloned().collect();
+    let again = outcomes.iter().any(|outcome| {
+        outcome.op() == "addSource"
+            && outcome
+                .ours
+                .as_ref()
+                .is_ok_and(|report| report["deduplicated"] == true)
+    });
+    let without_events: Vec<_> = after
+        .iter()
+        .filter(|(path, _)| !path.ends_with("/events.jsonl"))
+        .cloned()
+        .collect();
     if again && differing.is_empty() && without_events == expected_tree(case) {
         kinds.push("recapture_is_noted");
     }
 
     // Ids that cannot be stored everywhere, and ids that brick a wiki, are refused.
-    let refused = |outcome: &Outcome<'_>| outcome.op() == "upsertPage" && outcome.ours.as_ref().is_err_and(|code| *code == ErrorCode::InvalidPath);
-    let refused_id = |outcome: &Outcome<'_>| outcomes.iter().any(|other| refused(other) && other.step["args"]["id"] == outcome.step["args"]["id"]);
+    let refused = |outcome: &Outcome<'_>| {
+        outcome.op() == "upsertPage"
+            && outcome
+                .ours
+                .as_ref()
+                .is_err_and(|code| *code == ErrorCode::InvalidPath)
+    };
+    let refused_id = |outcome: &Outcome<'_>| {
+        outcomes
+            .iter()
+            .any(|other| refused(other) && other.step["args"]["id"] == outcome.step["args"]["id"])
+    };
     if outcomes.iter().any(refused)
         && all(&|outcome| {
             refused(outcome)
                 || refused_id(outcome) && outcome.op() == "readPage"
-                || matches!(outcome.op(), "status" | "search" | "reindex" | "lint") && outcome.ours.is_ok()
-                || outcome.op() == "upsertPage" && outcome.ours.is_ok() && outcome.step["error"]["code"] == "UNSAFE_FILESYSTEM"
+                || matches!(outcome.op(), "status" | "search" | "reindex" | "lint")
+                    && outcome.ours.is_ok()
+                || outcome.op() == "upsertPage"
+                    && outcome.ours.is_ok()
+                    && outcome.step["error"]["code"] == "UNSAFE_FILESYSTEM"
         })
     {
         kinds.push("unstorable_id_refused");
@@ -466,14 +619,21 @@ fn kinds(case: &Value, before: &[(String, &str)], after: &[(String, &str)], outc
     }
 
     // Counts that our types cannot hold are refused at the border.
-    if all(&|outcome| has_number_out_of_type(&outcome.step["args"]) && matches!(outcome.ours, Err(ErrorCode::InvalidArgument)) && outcome.step["ok"] == false) {
+    if all(&|outcome| {
+        has_number_out_of_type(&outcome.step["args"])
+            && matches!(outcome.ours, Err(ErrorCode::InvalidArgument))
+            && outcome.step["ok"] == false
+    }) {
         kinds.push("number_out_of_type");
     }
     kinds
 }
 
 fn before_pages(tree: &[(String, &str)]) -> Vec<String> {
-    tree.iter().map(|(path, _)| path.clone()).filter(|path| path.ends_with(".md") && is_below(path, "pages")).collect()
+    tree.iter()
+        .map(|(path, _)| path.clone())
+        .filter(|path| path.ends_with(".md") && is_below(path, "pages"))
+        .collect()
 }
 
 #[test]
@@ -491,7 +651,10 @@ fn vectors_service_errors() {
             .as_array()
             .unwrap()
             .iter()
-            .map(|step| Outcome { step, ours: service.call(step["op"].as_str().unwrap(), &step["args"]) })
+            .map(|step| Outcome {
+                step,
+                ours: service.call(step["op"].as_str().unwrap(), &step["args"]),
+            })
             .collect();
         let after = tree_of(&service.root);
         let same_tree = after == expected_tree(&case);
@@ -505,9 +668,31 @@ fn vectors_service_errors() {
         let steps: Vec<String> = outcomes
             .iter()
             .filter(|outcome| !outcome.agrees())
-            .map(|outcome| format!("{} gave {:?}, expected {}", outcome.op(), outcome.ours, if outcome.step["ok"] == true { &outcome.step["result"] } else { &outcome.step["error"] }))
+            .map(|outcome| {
+                format!(
+                    "{} gave {:?}, expected {}",
+                    outcome.op(),
+                    outcome.ours,
+                    if outcome.step["ok"] == true {
+                        &outcome.step["result"]
+                    } else {
+                        &outcome.step["error"]
+                    }
+                )
+            })
             .collect();
-        failures.note(id(&case), format!("{} ({kinds:?}): {steps:#?}{}", case["name"], if same_tree { String::new() } else { format!(" tree {after:?}, expected {:?}", expected_tree(&case)) }));
+        failures.note(
+            id(&case),
+            format!(
+                "{} ({kinds:?}): {steps:#?}{}",
+                case["name"],
+                if same_tree {
+                    String::new()
+                } else {
+                    format!(" tree {after:?}, expected {:?}", expected_tree(&case))
+                }
+            ),
+        );
     }
     failures.check();
     exceptions.check_all_used();

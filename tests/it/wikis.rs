@@ -9,9 +9,7 @@ use llmwiki::error::Result;
 use llmwiki::id::{PageId, SourceId};
 use llmwiki::store::BackendFaults;
 use llmwiki::tree::TreeOptions;
-use llmwiki::wiki::{
-    Expectation, NewSource, SearchRequest, UpsertPage, UpsertPageReport, Wiki,
-};
+use llmwiki::wiki::{Expectation, NewSource, SearchRequest, UpsertPage, UpsertPageReport, Wiki};
 
 /// A wiki, its folder, and a clock that stands still.
 pub struct TestWiki {
@@ -29,7 +27,10 @@ pub const NOW: &str = "2026-02-03T04:05:06.789Z";
 impl TestWiki {
     /// An empty folder, no wiki yet.
     pub fn new() -> Self {
-        Self::at(Arc::new(tempfile::tempdir().unwrap()), TreeOptions::default())
+        Self::at(
+            Arc::new(tempfile::tempdir().unwrap()),
+            TreeOptions::default(),
+        )
     }
 
     /// Another handle on the same wiki, as another process has one.
@@ -47,7 +48,10 @@ impl TestWiki {
 
     /// A handle whose store fails as `faults` say.
     pub fn with_store_faults(self, faults: Arc<dyn BackendFaults>) -> Self {
-        Self { wiki: self.wiki.with_store_faults(faults), ..self }
+        Self {
+            wiki: self.wiki.with_store_faults(faults),
+            ..self
+        }
     }
 
     /// The root of the wiki.
@@ -62,7 +66,12 @@ impl TestWiki {
             content: text.as_bytes().to_vec(),
             ..NewSource::default()
         };
-        self.wiki.add_source(&self.ctx, source).unwrap().id.parse().unwrap()
+        self.wiki
+            .add_source(&self.ctx, source)
+            .unwrap()
+            .id
+            .parse()
+            .unwrap()
     }
 
     /// Writes a page that cites one source.
@@ -77,14 +86,20 @@ impl TestWiki {
 
     /// Ids of the pages that a search finds, best first.
     pub fn search(&self, query: &str) -> Vec<String> {
-        let request = SearchRequest { query: query.into(), limit: None };
+        let request = SearchRequest {
+            query: query.into(),
+            limit: None,
+        };
         let report = self.wiki.search(&self.ctx, &request).unwrap();
         report.hits.into_iter().map(|hit| hit.page_id).collect()
     }
 
     /// The text of a page.
     pub fn text(&self, id: &str) -> String {
-        self.wiki.read_page(&self.ctx, &page_id(id), None).unwrap().markdown
+        self.wiki
+            .read_page(&self.ctx, &page_id(id), None)
+            .unwrap()
+            .markdown
     }
 
     /// Path of a page's file.
@@ -100,7 +115,12 @@ impl TestWiki {
             ..llmwiki::wiki::HistoryRequest::default()
         };
         let report = self.wiki.history(&self.ctx, &request).unwrap();
-        report.revisions.into_iter().rev().map(|revision| revision.how).collect()
+        report
+            .revisions
+            .into_iter()
+            .rev()
+            .map(|revision| revision.how)
+            .collect()
     }
 
     /// Fails unless `verify` finds nothing.
@@ -137,5 +157,10 @@ pub fn page_text(id: &str, source: SourceId, body: &str) -> String {
 /// Sets the modification time of a file to a minute ago, as if it had been saved then.
 pub fn age(path: &Path) {
     let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
-    std::fs::File::options().write(true).open(path).unwrap().set_modified(then).unwrap();
+    std::fs::File::options()
+        .write(true)
+        .open(path)
+        .unwrap()
+        .set_modified(then)
+        .unwrap();
 }

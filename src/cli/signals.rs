@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 use super::output::Console;
@@ -33,11 +33,16 @@ impl Waiting {
 pub(crate) fn install(cancellation: Cancellation, console: Console) -> Result<Waiting, Error> {
     let waiting = Waiting::default();
     let seen_by_thread = waiting.clone();
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|cause| {
+    // Unheard, the signal of a file size limit would end the process in the middle of a write;
+    // heard, the write fails with an error that says so.
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGXFSZ]).map_err(|cause| {
         Error::new(ErrorCode::UnsafeFilesystem, "cannot listen for signals").with_source(cause)
     })?;
     std::thread::spawn(move || {
-        for _ in signals.forever() {
+        for signal in signals.forever() {
+            if signal == SIGXFSZ {
+                continue;
+            }
             if cancellation.is_cancelled() || seen_by_thread.0.load(Ordering::SeqCst) {
                 let error = Error::new(ErrorCode::Aborted, "interrupted");
                 console.fail(&error);

@@ -93,6 +93,8 @@ fn scan_pages(tree: &Tree, view: &View, difference: &mut Difference) -> Result<(
     let mut stamps = view.stamps(b"pages/").peekable();
     let mut failed: Option<Error> = None;
     let mut gone: Vec<Vec<u8>> = Vec::new();
+    // What is below a folder that cannot be read is unknown, not gone.
+    let mut unknown: Vec<Vec<u8>> = Vec::new();
     let walked = tree.walk(&RelPath::pages(), &mut |entry| {
         let mut step = || -> Result<()> {
             if entry.kind == Kind::Symlink {
@@ -101,6 +103,9 @@ fn scan_pages(tree: &Tree, view: &View, difference: &mut Difference) -> Result<(
                 return Ok(());
             }
             if let Some(error) = entry.unreadable {
+                if entry.kind == Kind::Directory {
+                    unknown.push([entry.path, b"/"].concat());
+                }
                 difference.misfits.push(SkippedFile {
                     path: tree::escape(entry.path),
                     code: ErrorCode::UnsafeFilesystem.as_str().to_owned(),
@@ -194,6 +199,7 @@ fn scan_pages(tree: &Tree, view: &View, difference: &mut Difference) -> Result<(
         for row in stamps {
             gone.push(row?.0);
         }
+        gone.retain(|path| !unknown.iter().any(|folder| path.starts_with(folder)));
         difference.gone = gone;
     }
     Ok(())

@@ -158,6 +158,7 @@ impl Wiki {
         let mut behind = None;
         if let Look::Ready(store, snapshot) = self.look(&tree)? {
             let analysis = analysis_of(&snapshot)?;
+            let is_ours = is_built_by(&snapshot, self.analysis());
             let mut difference = adopt::scan(&tree, &snapshot)?;
             if let Some(link) = difference.link.take() {
                 return Err(link.into());
@@ -173,7 +174,7 @@ impl Wiki {
                 pending,
                 misfits,
             };
-            if pending == 0 && !difference.is_stale && analysis == self.analysis() {
+            if pending == 0 && !difference.is_stale && is_ours {
                 return Ok(reading);
             }
             behind = Some(reading);
@@ -291,7 +292,10 @@ impl Wiki {
             lock,
         };
         writing.settle()?;
-        if analysis_of(&*writing.store.read()?)? != self.analysis() {
+        let snapshot = writing.store.read()?;
+        analysis_of(&snapshot)?;
+        if !is_built_by(&snapshot, self.analysis()) {
+            drop(snapshot);
             reindex::change_analysis(&writing)?;
         }
         Ok(writing)
@@ -308,7 +312,7 @@ impl Wiki {
         damage: Option<String>,
     ) -> Result<Building<'w>> {
         tree.remove_store(STORE_FILE_NEW)?;
-        let meta = Meta::new(self.analysis().name(), ctx.replica());
+        let meta = Meta::new(index_label(self.analysis()), ctx.replica());
         let store = Store::create(tree, STORE_FILE_NEW, &meta, options)?;
         let mut lost = Vec::new();
         if let Some(reason) = damage {
@@ -391,16 +395,33 @@ fn too_new(found: u32) -> StoreError {
     }
 }
 
+/// How `meta` names what built the index: the analysis and its revision.
+pub(super) fn index_label(analysis: Analysis) -> String {
+    format!("{} {}", analysis.name(), analysis.revision())
+}
+
 /// The analysis that built the index of a store.
+///
+/// # Errors
+/// `STORE_TOO_NEW` for an analysis, or a revision of one, that this version does not have: an
+/// index is never made anew downwards.
 pub(super) fn analysis_of(view: &View) -> Result<Analysis> {
-    let name = &view.meta().analysis;
-    Analysis::parse(name).ok_or_else(|| {
-        Error::new(
-            ErrorCode::StoreTooNew,
-            format!("the store has the unknown analysis {name:?}"),
-        )
-        .with_hint("use the version of llmwiki that wrote it, or a newer one")
-    })
+    let label = view.meta().analysis.as_str();
+    let (name, revision) = label.split_once(' ').unwrap_or((label, "1"));
+    Analysis::parse(name)
+        .filter(|known| revision.parse().is_ok_and(|revision: u32| revision <= known.revision()))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorCode::StoreTooNew,
+                format!("the store has the unknown analysis {label:?}"),
+            )
+            .with_hint("use the version of llmwiki that wrote it, or a newer one")
+        })
+}
+
+/// Whether the index of a store is what this analysis makes.
+pub(super) fn is_built_by(view: &View, analysis: Analysis) -> bool {
+    view.meta().analysis == index_label(analysis)
 }
 
 /// Whether a read can go on without the write that failed.

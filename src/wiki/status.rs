@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::adopt;
 use super::root::Wiki;
-use super::session::{Look, Reading, analysis_of};
+use super::session::{Look, Reading, analysis_of, is_built_by};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::SourceId;
@@ -124,19 +124,20 @@ impl Wiki {
         match self.look(&tree)? {
             Look::Ready(store, snapshot) => {
                 let analysis = analysis_of(&snapshot)?;
+                let is_ours = is_built_by(&snapshot, self.analysis());
                 let meta = snapshot.meta().clone();
                 let difference = adopt::scan(&tree, &snapshot)?;
                 report.pending = difference.count();
                 report.index = IndexStatus {
                     present: true,
-                    fresh: report.pending == 0 && analysis == self.analysis(),
+                    fresh: report.pending == 0 && is_ours,
                     format_version: Some(SCHEMA_VERSION),
                     section_count: meta.section_count,
                 };
                 report.store = Some(StoreStatus {
                     schema_version: meta.schema_version,
                     bytes,
-                    analysis: meta.analysis,
+                    analysis: analysis.name().to_owned(),
                 });
                 let misfits = difference.misfits;
                 let pending = report.pending;

@@ -64,6 +64,14 @@ fn nibble(digit: u8) -> Option<u8> {
     }
 }
 
+impl FromStr for ContentHash {
+    type Err = HashError;
+
+    fn from_str(text: &str) -> Result<Self, HashError> {
+        Self::parse(text)
+    }
+}
+
 impl fmt::Display for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

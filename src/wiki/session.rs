@@ -409,7 +409,11 @@ pub(super) fn analysis_of(view: &View) -> Result<Analysis> {
     let label = view.meta().analysis.as_str();
     let (name, revision) = label.split_once(' ').unwrap_or((label, "1"));
     Analysis::parse(name)
-        .filter(|known| revision.parse().is_ok_and(|revision: u32| revision <= known.revision()))
+        .filter(|known| {
+            revision
+                .parse()
+                .is_ok_and(|revision: u32| revision <= known.revision())
+        })
         .ok_or_else(|| {
             Error::new(
                 ErrorCode::StoreTooNew,

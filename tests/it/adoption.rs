@@ -2,11 +2,13 @@
 //! resurrected.
 
 use std::fs;
+use std::sync::Arc;
 
 use llmwiki::error::ErrorCode;
-use llmwiki::wiki::{RestoreRequest, SearchRequest};
+use llmwiki::tree::{FaultOp, Faults, TreeOptions};
+use llmwiki::wiki::{Expectation, RestoreRequest, SearchRequest, UpsertPage};
 
-use crate::wikis::{TestWiki, age, page_id, page_text};
+use crate::wikis::{TestWiki, age, page, page_id, page_text};
 
 fn one_page() -> (TestWiki, llmwiki::id::SourceId) {
     let wiki = TestWiki::new();
@@ -369,4 +371,132 @@ fn switching_a_branch_of_many_pages_to_and_fro_settles() {
     fs::remove_dir_all(wiki.root().join("pages/many")).unwrap();
     assert!(wiki.search("number123").is_empty());
     wiki.must_be_sound();
+}
+
+/// Saves a file at the moment when a staged one is about to be swapped in.
+struct SaveInBetween {
+    path: std::path::PathBuf,
+    text: String,
+    done: std::sync::atomic::AtomicBool,
+}
+
+impl Faults for SaveInBetween {
+    fn before(&self, op: FaultOp, what: &str) -> std::io::Result<()> {
+        let first = || !self.done.swap(true, std::sync::atomic::Ordering::SeqCst);
+        if op == FaultOp::Rename && what == "pages/a.md" && first() {
+            fs::write(&self.path, &self.text)?;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_save_that_falls_into_an_upsert_is_kept_and_reported() {
+    let (wiki, source) = one_page();
+    let theirs = page_text("a", source, "# A\n\ntheir words\n");
+    let faults = SaveInBetween {
+        path: wiki.file("a"),
+        text: theirs.clone(),
+        done: false.into(),
+    };
+    let options = TreeOptions {
+        faults: Some(Arc::new(faults)),
+        ..TreeOptions::default()
+    };
+    let busy = TestWiki::at(Arc::clone(&wiki.dir), options);
+    let report = busy.page("a", source, "# A\n\nour words\n");
+    let displaced = report.displaced.expect("the save is reported");
+    assert!(wiki.text("a").contains("our words"));
+    let kept = wiki
+        .wiki
+        .read_page(&wiki.ctx, &page_id("a"), Some(&displaced.to_string()))
+        .unwrap();
+    assert_eq!(kept.markdown, theirs);
+    assert_eq!(wiki.story("a"), ["written", "written", "displaced"]);
+    wiki.must_be_sound();
+}
+
+#[test]
+fn a_save_that_falls_into_a_deletion_is_kept() {
+    let (wiki, source) = one_page();
+    let theirs = page_text("a", source, "# A\n\ntheir words\n");
+    let faults = SaveInBetween {
+        path: wiki.file("a"),
+        text: theirs.clone(),
+        done: false.into(),
+    };
+    let options = TreeOptions {
+        faults: Some(Arc::new(faults)),
+        ..TreeOptions::default()
+    };
+    let busy = TestWiki::at(Arc::clone(&wiki.dir), options);
+    busy.wiki
+        .delete_page(&busy.ctx, &page_id("a"), Expectation::Any, "")
+        .unwrap();
+    assert_eq!(wiki.story("a"), ["written", "deleted", "displaced"]);
+    let newest = wiki
+        .wiki
+        .read_page(&wiki.ctx, &page_id("a"), Some("3"))
+        .unwrap();
+    assert_eq!(newest.markdown, theirs);
+}
+
+#[test]
+fn files_that_come_and_go_under_a_search_are_no_error() {
+    let (wiki, source) = one_page();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let text = page_text("b", source, "# B\n\nbeta\n");
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                fs::write(wiki.file("b"), &text).unwrap();
+                fs::remove_file(wiki.file("b")).unwrap();
+            }
+        });
+        for _ in 0..100 {
+            assert_eq!(wiki.search("alpha"), ["a"]);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert!(wiki.search("beta").is_empty());
+    wiki.must_be_sound();
+}
+
+#[test]
+fn what_expected_sha256_says_is_compared_with_the_file() {
+    let (wiki, source) = one_page();
+    let write = |expected| {
+        let page = UpsertPage {
+            expected,
+            ..page("a", source, "# A\n\nnew words\n")
+        };
+        wiki.wiki.upsert_page(&wiki.ctx, page)
+    };
+    let now = wiki
+        .wiki
+        .read_page(&wiki.ctx, &page_id("a"), None)
+        .unwrap()
+        .sha256;
+    let conflict = write(Expectation::Absent).unwrap_err();
+    assert_eq!(conflict.code(), ErrorCode::Conflict);
+    assert!(conflict.message().contains(&now), "{conflict}");
+    // An edit that nobody has taken in yet counts.
+    fs::write(
+        wiki.file("a"),
+        page_text("a", source, "# A\n\ntheir words\n"),
+    )
+    .unwrap();
+    let expected = Expectation::Sha256(now.parse().unwrap());
+    assert_eq!(write(expected).unwrap_err().code(), ErrorCode::Conflict);
+    assert_eq!(wiki.search("their"), ["a"]);
+    let now = wiki
+        .wiki
+        .read_page(&wiki.ctx, &page_id("a"), None)
+        .unwrap()
+        .sha256;
+    assert!(
+        !write(Expectation::Sha256(now.parse().unwrap()))
+            .unwrap()
+            .created
+    );
 }

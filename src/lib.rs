@@ -25,3 +25,8 @@ pub mod source;
 pub mod store;
 pub mod tree;
 pub mod wiki;
+
+/// The README's program is a doctest.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,5 +1,5 @@
 //! Text to tokens. [`classic`] is the rule of the peer: NFKC, lower case, maximal runs of letters
-//! and digits, grams of two for runs that are CJK throughout. [`standard_units`] is ours: full
+//! and digits, grams of two for runs that are CJK throughout. `standard_units` is ours: full
 //! folding, marks kept in words, scripts without spaces cut into single characters that callers
 //! join to grams. Both run in linear time, whatever the text holds.
 

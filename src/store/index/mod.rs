@@ -11,8 +11,8 @@
 //! delta     sequence number -> what one write added and removed, sealed; 0 -> state
 //! ```
 //!
-//! A write adds one row to `delta` and leaves the postings alone. Terms are dealt into [`SLICES`]
-//! slices by a hash; every [`SLICE_EVERY`]th write folds the next slice of all delta rows into
+//! A write adds one row to `delta` and leaves the postings alone. Terms are dealt into `SLICES`
+//! slices by a hash; every `SLICE_EVERY`th write folds the next slice of all delta rows into
 //! the postings, so a row is folded whole, and dropped, after at most 32 writes, and no single
 //! write pays for all of it. The state says up to which sequence number each slice is folded;
 //! readers overlay what is not. Large writes are folded at once.

@@ -11,7 +11,7 @@ use super::sources;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::search::Analysis;
-use crate::store::index::{self, IndexSet};
+use crate::store::index::{self, ExpectedPostings, IndexSet};
 use crate::store::{self, View};
 use crate::tree::Tree;
 
@@ -65,10 +65,6 @@ impl Wiki {
                 for fault in found.faults {
                     report.find(format!("table {}", fault.table), fault.what);
                 }
-                let checked = index::check(&snapshot, IndexSet::Pages)?;
-                for problem in checked.problems {
-                    report.find("index".to_owned(), problem);
-                }
                 check_pages(ctx, &snapshot, analysis, &mut report)?;
             }
             Look::Absent => report.find(
@@ -107,6 +103,7 @@ fn check_pages(
     analysis: Analysis,
     report: &mut VerifyReport,
 ) -> Result<()> {
+    let mut expected = ExpectedPostings::default();
     let total = view.meta().page_count;
     for (done, row) in (1..).zip(view.pages("", None)) {
         ctx.check()?;
@@ -142,6 +139,7 @@ fn check_pages(
         let mut sections = record.sections.len() == prepared.sections.len();
         for (&number, section) in record.sections.iter().zip(&prepared.sections) {
             sections &= view.section(number)?.as_ref() == Some(&put::record_of(&id, section));
+            expected.add(number, section);
             report.sections_checked += 1;
         }
         let mut differs = |same: bool| {
@@ -154,6 +152,9 @@ fn check_pages(
         };
         differs(sections);
         ctx.progress("checking pages", done, Some(total));
+    }
+    for problem in index::check_against(view, IndexSet::Pages, &expected)?.problems {
+        report.find("index".to_owned(), problem);
     }
     Ok(())
 }

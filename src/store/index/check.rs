@@ -1,11 +1,13 @@
-//! Verifying an index: every row decodes, and the rows agree with each other.
+//! Verifying an index: every row decodes, the rows agree with each other, and, on demand, with
+//! the sections that were analysed anew.
 
 use std::collections::BTreeMap;
 
 use super::super::error::{StoreError, guard};
 use super::super::snapshot::View;
 use super::delta::{self, DeltaRow};
-use super::{IndexSet, State, lengths, postings, slice_of, terms};
+use super::{IndexSet, SLICES, State, lengths, postings, slice_of, terms};
+use crate::search::AnalyzedSection;
 use crate::search::lengths::Lengths;
 use crate::search::postings::Row;
 
@@ -37,8 +39,91 @@ impl IndexCheck {
 /// # Errors
 /// [`StoreError`] when it cannot be read; rows that break their layout are findings.
 pub fn check(view: &View, set: IndexSet) -> Result<IndexCheck, StoreError> {
+    check_with(view, set, None)
+}
+
+/// [`check`], and whether the index holds exactly these postings.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_against(
+    view: &View,
+    set: IndexSet,
+    expected: &ExpectedPostings,
+) -> Result<IndexCheck, StoreError> {
+    check_with(view, set, Some(expected))
+}
+
+/// The postings that an index must hold, as one sum for each term: memory grows with the
+/// dictionary, not with the postings.
+#[derive(Debug, Default)]
+pub struct ExpectedPostings(Sums);
+
+type Sums = BTreeMap<Box<[u8]>, u64>;
+
+impl ExpectedPostings {
+    /// Adds a section that was analysed anew.
+    pub fn add(&mut self, section: u32, analyzed: &AnalyzedSection) {
+        let mut last: Option<&str> = None;
+        for (term, weight) in &analyzed.terms {
+            // A term named twice counts once, as in `apply`.
+            if *weight > 0 && last != Some(term) {
+                add(
+                    &mut self.0,
+                    &terms::term_key(term.as_bytes()),
+                    section,
+                    *weight,
+                );
+            }
+            last = Some(term);
+        }
+        add(&mut self.0, LENGTHS, section, analyzed.length);
+    }
+}
+
+/// Stands for the lengths among the terms; no term is empty.
+const LENGTHS: &[u8] = b"";
+
+fn add(sums: &mut Sums, term: &[u8], section: u32, value: u32) {
+    let pair = (u64::from(section) << 32) | u64::from(value);
+    let digest = xxhash_rust::xxh3::xxh3_64(&pair.to_le_bytes());
+    match sums.get_mut(term) {
+        Some(sum) => *sum = sum.wrapping_add(digest),
+        None => drop(sums.insert(term.into(), digest)),
+    }
+}
+
+fn compare(held: &Sums, expected: &Sums, found: &mut IndexCheck) {
+    let mut differ = |term: &[u8], what: &str| {
+        if term.is_empty() {
+            found.problem("the lengths are not those of the pages' sections");
+        } else {
+            found.problem(format!(
+                "the postings of \"{}\" {what}",
+                term.escape_ascii()
+            ));
+        }
+    };
+    for (term, sum) in expected {
+        match held.get(term) {
+            Some(held) if held == sum => {}
+            Some(_) => differ(term, "are not those of the pages"),
+            None => differ(term, "are missing"),
+        }
+    }
+    for term in held.keys().filter(|term| !expected.contains_key(*term)) {
+        differ(term, "are of no page");
+    }
+}
+
+fn check_with(
+    view: &View,
+    set: IndexSet,
+    expected: Option<&ExpectedPostings>,
+) -> Result<IndexCheck, StoreError> {
     guard(|| {
         let mut found = IndexCheck::default();
+        let mut held = expected.map(|_| Sums::new());
         let Some(rows) = view.rows(set.delta())? else {
             return Ok(found);
         };
@@ -77,7 +162,14 @@ pub fn check(view: &View, set: IndexSet) -> Result<IndexCheck, StoreError> {
             },
         };
         check_lengths(&state, &lengths, &mut found);
-        check_postings(view, set, &state, &deltas, &lengths, &mut found)?;
+        check_postings(view, set, &state, &deltas, &lengths, &mut found, &mut held)?;
+        if let (Some(mut held), Some(expected)) = (held, expected) {
+            for (section, length) in lengths.iter() {
+                add(&mut held, LENGTHS, section, length);
+            }
+            hold_deltas(&state, &deltas, &lengths, &mut held)?;
+            compare(&held, &expected.0, &mut found);
+        }
         Ok(found)
     })
 }
@@ -120,6 +212,7 @@ fn check_postings(
     deltas: &[(u64, DeltaRow)],
     lengths: &Lengths,
     found: &mut IndexCheck,
+    held: &mut Option<Sums>,
 ) -> Result<(), StoreError> {
     let mut by_id: BTreeMap<u32, Term> = BTreeMap::new();
     if let Some(rows) = view.rows(set.terms())? {
@@ -151,7 +244,12 @@ fn check_postings(
                 continue;
             };
             match postings::decode(set, key, value.value()) {
-                Ok(row) => check_row(key, &row, term, state, deltas, lengths, found)?,
+                Ok(row) => {
+                    if let Some(held) = held {
+                        hold_row(&row, &term.bytes, lengths, held);
+                    }
+                    check_row(key, &row, term, state, deltas, lengths, found)?;
+                }
                 Err(error) if error.is_damage() => found.problem(error.to_string()),
                 Err(error) => return Err(error),
             }
@@ -163,6 +261,37 @@ fn check_postings(
                 "term {id} has {} postings, its open row says {:?}",
                 term.postings, term.frequency
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Adds what a row holds of sections that are still there.
+fn hold_row(row: &Row, term: &[u8], lengths: &Lengths, held: &mut Sums) {
+    for posting in row.blocks.iter().flat_map(|block| &block.postings) {
+        if lengths.get(posting.section).is_some() {
+            add(held, term, posting.section, posting.weight);
+        }
+    }
+}
+
+/// Adds what delta rows hold that is in no row yet, of sections that are still there.
+fn hold_deltas(
+    state: &State,
+    deltas: &[(u64, DeltaRow)],
+    lengths: &Lengths,
+    held: &mut Sums,
+) -> Result<(), StoreError> {
+    for slice in 0..SLICES {
+        for (_, delta) in deltas.iter().filter(|(at, _)| *at > state.folded[slice]) {
+            for entry in delta.slice(slice) {
+                let (term, change) = entry?;
+                for (posting, _) in &change.added {
+                    if lengths.get(posting.section).is_some() {
+                        add(held, term, posting.section, posting.weight);
+                    }
+                }
+            }
         }
     }
     Ok(())

@@ -32,7 +32,7 @@ mod reader;
 mod terms;
 
 pub use bulk::BulkIndexer;
-pub use check::{IndexCheck, check};
+pub use check::{ExpectedPostings, IndexCheck, check, check_against};
 pub use fold::{apply, clear};
 pub use reader::{IndexCache, IndexReader, TieKey};
 

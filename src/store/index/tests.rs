@@ -91,6 +91,39 @@ impl Model {
         hits
     }
 
+    /// A section more, less, longer or with another weight does not pass for the index.
+    fn check_differences(&self, view: &View) {
+        let Some((&id, section)) = self
+            .sections
+            .iter()
+            .find(|(_, section)| !section.terms.is_empty())
+        else {
+            return;
+        };
+        let mut heavier = section.clone();
+        heavier.terms[0].1 += 1;
+        let mut longer = section.clone();
+        longer.length += 1;
+        let others = |out: &mut ExpectedPostings| {
+            for (&other, section) in self.sections.iter().filter(|(other, _)| **other != id) {
+                out.add(other, section);
+            }
+        };
+        for wrong in [Some(&heavier), Some(&longer), None] {
+            let mut expected = ExpectedPostings::default();
+            others(&mut expected);
+            if let Some(wrong) = wrong {
+                expected.add(id, wrong);
+            }
+            assert!(
+                !check_against(view, SET, &expected)
+                    .unwrap()
+                    .problems
+                    .is_empty()
+            );
+        }
+    }
+
     fn check(&self, store: &Store, cache: &IndexCache, queries: &[Vec<(String, u32)>]) {
         let snapshot = store.read().unwrap();
         self.check_view(&snapshot, cache, queries);
@@ -108,7 +141,12 @@ impl Model {
                 );
             }
         }
-        let found = check(view, SET).unwrap();
+        let mut expected = ExpectedPostings::default();
+        for (&id, section) in &self.sections {
+            expected.add(id, section);
+        }
+        let found = check_against(view, SET, &expected).unwrap();
+        self.check_differences(view);
         assert_eq!(found.problems, Vec::<String>::new());
         let mut frequencies: BTreeMap<String, u64> = BTreeMap::new();
         for section in self.sections.values() {

@@ -193,10 +193,10 @@ fn damage_of_the_store_is_mended_from_the_tree_and_sources_stay_intact() {
             &(|bytes: &mut Vec<u8>| bytes.clear()) as &dyn Fn(&mut Vec<u8>),
         ),
         ("half", &|bytes: &mut Vec<u8>| {
-            bytes.truncate(bytes.len() / 2)
+            bytes.truncate(bytes.len() / 2);
         }),
         ("not a store", &|bytes: &mut Vec<u8>| {
-            *bytes = b"hello".to_vec()
+            *bytes = b"hello".to_vec();
         }),
         ("header gone", &|bytes: &mut Vec<u8>| bytes[..512].fill(0)),
     ] {

@@ -2,6 +2,12 @@
 #![allow(missing_docs, unreachable_pub, reason = "test code")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail")]
 #![allow(
+    clippy::case_sensitive_file_extension_comparisons,
+    clippy::format_collect,
+    clippy::format_push_string,
+    reason = "said the short way"
+)]
+#![allow(
     clippy::disallowed_methods,
     reason = "tests arrange files themselves, behind the back of `tree`"
 )]

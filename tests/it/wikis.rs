@@ -156,7 +156,7 @@ pub fn page_text(id: &str, source: SourceId, body: &str) -> String {
 
 /// Sets the modification time of a file to a minute ago, as if it had been saved then.
 pub fn age(path: &Path) {
-    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let then = std::time::SystemTime::now() - std::time::Duration::from_mins(1);
     std::fs::File::options()
         .write(true)
         .open(path)

@@ -470,22 +470,34 @@ impl Batch {
         })
     }
 
+    /// Forgets how files looked and which are kept out; the next look at the tree reads all of it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn clear_local(&mut self) -> Result<(), StoreError> {
+        self.clear_tables(super::schema::Nature::Local)
+    }
+
+    fn clear_tables(&mut self, wanted: super::schema::Nature) -> Result<(), StoreError> {
+        self.change(|view| {
+            let txn = view.write_txn()?;
+            for &(name, nature) in super::schema::TABLES {
+                if nature == wanted {
+                    txn.delete_table(bytes_table(name))?;
+                    drop(txn.open_table(bytes_table(name))?);
+                }
+            }
+            Ok(())
+        })
+    }
+
     /// Drops the derived tables that this module keeps (sections, titles, links, citations); the
     /// posting tables are dropped by `index::clear`. Section ids are not used again.
     ///
     /// # Errors
     /// [`StoreError`].
     pub fn clear_derived(&mut self) -> Result<(), StoreError> {
-        self.change(|view| {
-            let txn = view.write_txn()?;
-            for &(name, nature) in super::schema::TABLES {
-                if nature == super::schema::Nature::Derived {
-                    txn.delete_table(bytes_table(name))?;
-                    drop(txn.open_table(bytes_table(name))?);
-                }
-            }
-            Ok(())
-        })?;
+        self.clear_tables(super::schema::Nature::Derived)?;
         self.index_changed = true;
         self.view.meta.section_count = 0;
         self.view.meta.total_length = 0;

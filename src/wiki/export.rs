@@ -30,6 +30,10 @@ impl Wiki {
     /// # Errors
     /// `NOT_INITIALIZED`, `STORE_BUSY`, `UNSAFE_FILESYSTEM`.
     pub fn export_index_v1(&self, ctx: &Context) -> Result<ExportReport> {
+        self.mending(ctx, || self.export_index_v1_once(ctx))
+    }
+
+    fn export_index_v1_once(&self, ctx: &Context) -> Result<ExportReport> {
         let reading = self.reading(ctx)?;
         let mut pages = Vec::new();
         for row in reading.snapshot.pages("", None) {

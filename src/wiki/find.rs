@@ -147,6 +147,10 @@ impl Wiki {
     /// `NOT_INITIALIZED`; `INVALID_PAGE` for a query without a letter or digit; `LIMIT_EXCEEDED`
     /// for a limit of zero (one above `max_results` is taken for that).
     pub fn search(&self, ctx: &Context, request: &SearchRequest) -> Result<SearchReport> {
+        self.mending(ctx, || self.search_once(ctx, request))
+    }
+
+    fn search_once(&self, ctx: &Context, request: &SearchRequest) -> Result<SearchReport> {
         let largest = ctx.limits.max_results;
         let limit = match request.limit {
             Some(0) => {

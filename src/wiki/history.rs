@@ -74,6 +74,10 @@ impl Wiki {
     /// # Errors
     /// `NOT_INITIALIZED`; `PAGE_NOT_FOUND` for a page that never was.
     pub fn history(&self, ctx: &Context, request: &HistoryRequest) -> Result<HistoryReport> {
+        self.mending(ctx, || self.history_once(ctx, request))
+    }
+
+    fn history_once(&self, ctx: &Context, request: &HistoryRequest) -> Result<HistoryReport> {
         let reading = self.reading(ctx)?;
         let view: &View = &reading.snapshot;
         let mut numbers = match &request.page {

@@ -225,9 +225,11 @@ impl Wiki {
         if waiting.is_empty() {
             return Ok(());
         }
-        let writing = self.writing(ctx)?;
-        report.wiki_created |= writing.made.created;
-        let outcomes = writing.take_in(waiting, strict)?;
+        let outcomes = self.mending(ctx, || {
+            let writing = self.writing(ctx)?;
+            report.wiki_created |= writing.made.created;
+            writing.take_in(waiting, strict)
+        })?;
         for ((number, prepared), outcome) in waiting.drain(..).zip(outcomes) {
             match (outcome, prepared) {
                 (Ok(Outcome::Source { known }), _) => {

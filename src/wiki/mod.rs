@@ -8,6 +8,7 @@ mod find;
 mod history;
 mod import;
 mod links;
+mod mend;
 mod pages;
 mod prepared;
 mod put;

@@ -330,7 +330,10 @@ impl Writing<'_> {
             let note = self.note(how, message);
             let revision =
                 put::put_page(batch, self.analysis(), prepared, &note, &mut write.index)?;
-            batch.put_stamp(path.as_bytes(), &unproven_stamp(prepared))?;
+            batch.put_stamp(
+                path.as_bytes(),
+                &unproven_stamp(prepared.bytes.len() as u64, prepared.sha256),
+            )?;
             batch.remove_skipped(path.as_bytes())?;
             return Ok(Written {
                 created,
@@ -367,7 +370,10 @@ impl Writing<'_> {
             swap.intent.revision = revision;
             batch.put_intent(path.as_bytes(), &swap.intent)?;
         }
-        batch.put_stamp(path.as_bytes(), &unproven_stamp(prepared))?;
+        batch.put_stamp(
+            path.as_bytes(),
+            &unproven_stamp(prepared.bytes.len() as u64, prepared.sha256),
+        )?;
         batch.remove_skipped(path.as_bytes())?;
         Ok(Written {
             created,
@@ -465,14 +471,14 @@ impl Writing<'_> {
 
 /// The stamp of a file that is about to be swapped in: it says that the file is known, and what
 /// it holds, and proves nothing until the file was looked at in its place.
-fn unproven_stamp(prepared: &PreparedPage) -> StampRecord {
+pub(super) fn unproven_stamp(size: u64, sha256: ContentHash) -> StampRecord {
     StampRecord {
-        size: prepared.bytes.len() as u64,
+        size,
         inode: 0,
         mtime_ns: 0,
         ctime_ns: 0,
         seen_ns: 0,
-        sha256: prepared.sha256,
+        sha256,
     }
 }
 
@@ -504,8 +510,11 @@ impl Wiki {
     pub fn upsert_page(&self, ctx: &Context, page: UpsertPage) -> Result<UpsertPageReport> {
         let (expected, message) = (page.expected, page.message.clone());
         let prepared = self.prepare_page(ctx, page)?;
-        let writing = self.writing(ctx)?;
-        let done = writing.write_page(&prepared, expected, How::WRITTEN, &message)?;
+        let (done, wiki_created) = self.mending(ctx, || {
+            let writing = self.writing(ctx)?;
+            let done = writing.write_page(&prepared, expected, How::WRITTEN, &message)?;
+            Ok((done, writing.made.created))
+        })?;
         Ok(UpsertPageReport {
             id: prepared.id.to_string(),
             created: done.created,
@@ -513,7 +522,7 @@ impl Wiki {
             sha256: prepared.sha256.to_string(),
             revision: done.revision,
             displaced: done.displaced,
-            wiki_created: writing.made.created,
+            wiki_created,
         })
     }
 
@@ -547,6 +556,15 @@ impl Wiki {
     /// # Errors
     /// `PAGE_NOT_FOUND`, `INVALID_PAGE` naming the cause when the file is no page.
     pub fn read_page(
+        &self,
+        ctx: &Context,
+        id: &PageId,
+        at: Option<&str>,
+    ) -> Result<ReadPageReport> {
+        self.mending(ctx, || self.read_page_once(ctx, id, at))
+    }
+
+    fn read_page_once(
         &self,
         ctx: &Context,
         id: &PageId,
@@ -611,6 +629,16 @@ impl Wiki {
         cursor: Option<&str>,
         limit: usize,
     ) -> Result<ListPagesReport> {
+        self.mending(ctx, || self.list_pages_once(ctx, prefix, cursor, limit))
+    }
+
+    fn list_pages_once(
+        &self,
+        ctx: &Context,
+        prefix: &str,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<ListPagesReport> {
         let after = cursor.map(PageId::parse).transpose().map_err(|error| {
             Error::new(ErrorCode::InvalidArgument, format!("cursor: {error}"))
                 .with_hint("pass the `next` of the answer before")
@@ -643,6 +671,16 @@ impl Wiki {
     /// # Errors
     /// `PAGE_NOT_FOUND`, `CONFLICT`.
     pub fn delete_page(
+        &self,
+        ctx: &Context,
+        id: &PageId,
+        expected: Expectation,
+        message: &str,
+    ) -> Result<DeletePageReport> {
+        self.mending(ctx, || self.delete_page_once(ctx, id, expected, message))
+    }
+
+    fn delete_page_once(
         &self,
         ctx: &Context,
         id: &PageId,

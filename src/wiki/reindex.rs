@@ -41,6 +41,10 @@ impl Wiki {
     /// # Errors
     /// `NOT_INITIALIZED`, `STORE_BUSY`, `STORE_TOO_NEW`, `STORE_FULL`, `UNSAFE_FILESYSTEM`.
     pub fn reindex(&self, ctx: &Context) -> Result<ReindexReport> {
+        self.mending(ctx, || self.reindex_once(ctx))
+    }
+
+    fn reindex_once(&self, ctx: &Context) -> Result<ReindexReport> {
         let writing = self.writing_existing(ctx)?;
         let adopted = adopt::adopt(&writing, Patience::None)?;
         if let Some(link) = adopted.link {

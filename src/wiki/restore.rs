@@ -92,6 +92,15 @@ impl Wiki {
         request: &RestoreRequest,
         dry_run: bool,
     ) -> Result<RestoreReport> {
+        self.mending(ctx, || self.restore_once(ctx, request, dry_run))
+    }
+
+    fn restore_once(
+        &self,
+        ctx: &Context,
+        request: &RestoreRequest,
+        dry_run: bool,
+    ) -> Result<RestoreReport> {
         ctx.check()?;
         if dry_run {
             let tree = self.tree()?;

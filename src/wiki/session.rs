@@ -134,6 +134,12 @@ impl Wiki {
         .with_hint("try again when the other process is done"))
     }
 
+    /// Drops the handle, whatever it is good for.
+    pub(super) fn close(&self) {
+        *self.cached() = None;
+        unpoisoned(self.finished.lock()).clear();
+    }
+
     /// Drops a handle that is no good any more.
     fn forget(&self, store: &Arc<Store>) {
         let mut cached = self.cached();
@@ -303,7 +309,7 @@ impl Wiki {
 
     /// Makes a store beside the place where it will be: what a damaged one still holds, then what
     /// the tree holds. The old file is not touched.
-    fn build<'w>(
+    pub(super) fn build<'w>(
         &'w self,
         ctx: &'w Context,
         tree: &Tree,
@@ -335,7 +341,7 @@ impl Wiki {
     }
 
     /// Puts a store that was built into its place. A damaged one is kept beside it.
-    fn take_place<'w>(
+    pub(super) fn take_place<'w>(
         &'w self,
         ctx: &'w Context,
         tree: Tree,
@@ -371,7 +377,7 @@ impl Wiki {
 }
 
 /// A store under construction.
-struct Building<'w> {
+pub(super) struct Building<'w> {
     writing: Writing<'w>,
 }
 

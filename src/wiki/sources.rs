@@ -596,9 +596,13 @@ impl Wiki {
     /// `max_source_bytes`; `STORE_BUSY`, `STORE_FULL`, `UNSAFE_FILESYSTEM`.
     pub fn add_source(&self, ctx: &Context, source: NewSource) -> Result<AddSourceReport> {
         let source = PreparedSource::new(ctx, source)?;
+        self.mending(ctx, || self.add_prepared(ctx, &source))
+    }
+
+    fn add_prepared(&self, ctx: &Context, source: &PreparedSource) -> Result<AddSourceReport> {
         let writing = self.writing(ctx)?;
         let mut batch = writing.batch()?;
-        let placed = writing.place_source(&mut batch, &source, Durability::Now, true)?;
+        let placed = writing.place_source(&mut batch, source, Durability::Now, true)?;
         let captures = captures(&batch, source.id)?;
         writing.commit(batch)?;
         Ok(AddSourceReport {
@@ -617,6 +621,16 @@ impl Wiki {
     /// `SOURCE_NOT_FOUND`; `LIMIT_EXCEEDED` for an offset behind the end, or a limit that is zero
     /// or over `max_source_bytes`; `INVALID_PAGE` when the source is damaged.
     pub fn read_source(
+        &self,
+        ctx: &Context,
+        id: SourceId,
+        offset: Option<u64>,
+        limit: Option<u64>,
+    ) -> Result<ReadSourceReport> {
+        self.mending(ctx, || self.read_source_once(ctx, id, offset, limit))
+    }
+
+    fn read_source_once(
         &self,
         ctx: &Context,
         id: SourceId,
@@ -696,6 +710,15 @@ impl Wiki {
     /// # Errors
     /// `NOT_INITIALIZED`, `INVALID_ARGUMENT` for a cursor that is no id.
     pub fn list_sources(
+        &self,
+        ctx: &Context,
+        cursor: Option<&str>,
+        limit: usize,
+    ) -> Result<ListSourcesReport> {
+        self.mending(ctx, || self.list_sources_once(ctx, cursor, limit))
+    }
+
+    fn list_sources_once(
         &self,
         ctx: &Context,
         cursor: Option<&str>,

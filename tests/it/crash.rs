@@ -225,3 +225,51 @@ fn damage_of_the_store_is_mended_from_the_tree_and_sources_stay_intact() {
         next.must_be_sound();
     }
 }
+
+/// Numbers that look random and are the same in every run.
+fn scattered(seed: u64) -> u64 {
+    seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .rotate_left(29)
+        .wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
+#[test]
+fn any_flipped_bit_of_the_store_gives_an_answer_or_a_code_and_sources_stay_intact() {
+    let (wiki, source) = prepared();
+    for number in 0..8 {
+        let text = format!("# B\n\nbeta number{number}\n\n## More\n\nmore words\n");
+        wiki.page(&format!("b{number}"), source, &text);
+    }
+    wiki.search("beta");
+    let path = wiki.root().join(".store/wiki.redb");
+    drop(wiki.again());
+    let dir = Arc::clone(&wiki.dir);
+    drop(wiki);
+    let sound = fs::read(&path).unwrap();
+    for round in 0..40u64 {
+        let bit = scattered(round + 1) % (sound.len() as u64 * 8);
+        let mut bytes = sound.clone();
+        bytes[usize::try_from(bit / 8).unwrap()] ^= 1 << (bit % 8);
+        fs::write(&path, &bytes).unwrap();
+        let next = TestWiki::at(Arc::clone(&dir), TreeOptions::default());
+        let request = llmwiki::wiki::SearchRequest {
+            query: "beta".into(),
+            limit: None,
+        };
+        match next.wiki.search(&next.ctx, &request) {
+            Ok(report) => assert_eq!(report.hits.len(), 8, "bit {bit}"),
+            Err(error) => assert!(!error.code().as_str().is_empty(), "bit {bit}"),
+        }
+        let read = next
+            .wiki
+            .read_source(&next.ctx, source, None, None)
+            .unwrap();
+        assert_eq!(read.bytes, b"Evidence.\n", "bit {bit}");
+        let after = next.source("More evidence.\n");
+        next.page("c", after, "# C\n\ngamma\n");
+        assert_eq!(next.search("gamma"), ["c"], "bit {bit}");
+        assert_eq!(next.search("beta").len(), 8, "bit {bit}");
+        drop(next);
+        fs::remove_file(dir.path().join("wiki/pages/c.md")).unwrap();
+    }
+}

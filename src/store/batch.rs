@@ -74,8 +74,9 @@ impl Batch {
     ///
     /// # Errors
     /// [`StoreError`]. Mostly nothing of the batch is kept then; but where the disk fails at the
-    /// very end (`Io`, `Full`, `Closed`) the commit may stand all the same. Drop the store, then
-    /// ask [`landed`](super::landed) with [`Batch::commit_number`].
+    /// very end (`Io`, `Full`, `Closed`) the commit may stand all the same. Ask
+    /// [`Store::landed`](super::Store::landed) with [`Batch::commit_number`], then open the store
+    /// again.
     pub fn commit(mut self) -> Result<Meta, StoreError> {
         if self.failed {
             return Err(StoreError::Misuse {

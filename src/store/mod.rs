@@ -32,7 +32,7 @@ mod verify;
 pub use backend::{BackendFaults, BackendOp};
 pub use batch::Batch;
 pub use error::{StoreError, guard, in_guard};
-pub use open::{Access, Concurrency, Opened, Store, StoreOptions, landed};
+pub use open::{Access, Concurrency, Opened, Store, StoreOptions};
 #[doc(hidden)]
 pub use rows::decode_payload;
 pub use salvage::{FindContent, Salvage, salvage};

@@ -268,6 +268,22 @@ impl Store {
         Ok(store)
     }
 
+    /// After [`Batch::commit`] failed: whether its commit stands all the same, and the state that
+    /// it made. Opens the file anew, since this handle is of no use after such a failure. No other
+    /// process may have written since, which the lock of the root sees to.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the file cannot be opened either: then nobody can tell yet.
+    pub fn landed(&self, commit_number: u64) -> Result<Option<Meta>, StoreError> {
+        let again = Self::try_open(&self.tree, &self.name, Access::ReadWrite, &self.options)?;
+        match again {
+            Some(again) if again.identity == self.identity => {
+                Ok(Some(again.meta_now()?).filter(|meta| meta.commits >= commit_number))
+            }
+            _ => Err(StoreError::Moved),
+        }
+    }
+
     /// What the handle is for.
     pub fn access(&self) -> Access {
         match self.handle {
@@ -426,24 +442,6 @@ impl Store {
     /// The options it was opened with.
     pub fn options(&self) -> &StoreOptions {
         &self.options
-    }
-}
-
-/// Whether the commit with this number is in the store file `name`, after [`Batch::commit`] failed
-/// with `Io`, `Full` or `Closed`. The failed store must be dropped before, so that opening the file
-/// anew settles what is in it; and no other process may write meanwhile.
-///
-/// # Errors
-/// [`StoreError`] when the store still cannot be opened: then nobody can tell yet.
-pub fn landed(
-    tree: &Tree,
-    name: &str,
-    options: &StoreOptions,
-    commit_number: u64,
-) -> Result<bool, StoreError> {
-    match Store::try_open(tree, name, Access::ReadWrite, options)? {
-        Some(store) => Ok(store.meta_now()?.commits >= commit_number),
-        None => Err(StoreError::Moved),
     }
 }
 

@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::testing::{COMMITS, Place, commit_number, dump, noise, quiet_guard};
-use super::{
-    Access, Concurrency, Meta, Opened, Store, StoreError, StoreOptions, landed, salvage, verify,
-};
+use super::{Access, Concurrency, Meta, Opened, Store, StoreError, StoreOptions, salvage, verify};
 use crate::context::Context;
 use crate::id::{ContentHash, SourceId};
 use crate::tree::{FailFrom, STORE_FILE, STORE_FILE_NEW};
@@ -54,6 +52,14 @@ fn run_commits(place: &Place, options: &StoreOptions) -> Result<u32, (u32, Store
     Ok(COMMITS)
 }
 
+/// Whether a commit is in the store, once nobody has it open.
+fn stands_in(place: &Place, options: &StoreOptions, commit_number: u64) -> bool {
+    match place.open_with(Access::ReadWrite, options).unwrap() {
+        Opened::Ready(store) => store.meta_now().unwrap().commits >= commit_number,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_store_killed_at_any_write_or_sync_is_the_old_or_the_new_one() {
     let (_, states) = history();
@@ -87,7 +93,7 @@ fn a_store_killed_at_any_write_or_sync_is_the_old_or_the_new_one() {
             }
             // The store says itself whether the unacknowledged commit stands. Making it was one.
             let next = u64::from(acknowledged) + 2;
-            let stands = landed(&place.tree, STORE_FILE, &plain, next).unwrap();
+            let stands = stands_in(&place, &plain, next);
             let Opened::Ready(store) = place.open_with(Access::ReadWrite, &plain).unwrap() else {
                 panic!("after {allowed}: the store cannot be opened");
             };
@@ -469,7 +475,7 @@ fn a_full_disk_is_named_and_leaves_the_old_store() {
         );
         named += 1;
         let next = u64::from(COMMITS) + 2;
-        if landed(&place.tree, STORE_FILE, &StoreOptions::default(), next).unwrap() {
+        if stands_in(&place, &StoreOptions::default(), next) {
             stood += 1;
         } else {
             assert!(dump_of(&place.ready(Access::ReadWrite)) == states[COMMITS as usize]);
@@ -479,6 +485,41 @@ fn a_full_disk_is_named_and_leaves_the_old_store() {
         named > 3 && stood < 2,
         "{named} failures, of which {stood} stand"
     );
+}
+
+#[test]
+fn a_failed_handle_need_not_be_closed_to_learn_what_stands() {
+    let (place, states) = history();
+    let bytes = place.bytes();
+    let mut stood = 0;
+    for allowed in 0.. {
+        let place = Place::new();
+        place.put(&bytes);
+        let faults = Arc::new(FailFrom::new(allowed));
+        let opened = place.open_with(Access::ReadWrite, &faulty(&faults, Concurrency::Shared));
+        let Ok(Opened::Ready(store)) = opened else {
+            continue;
+        };
+        let failed = commit_number(&store, 2).is_err();
+        let next = u64::from(COMMITS) + 2;
+        faults.heal();
+        let stands = store.landed(next).unwrap().is_some();
+        let other = place.ready(Access::ReadOnly);
+        assert_eq!(
+            stands,
+            dump_of(&other) != states[COMMITS as usize],
+            "after {allowed}"
+        );
+        drop(store);
+        let again = place.ready(Access::ReadWrite);
+        assert!(dump_of(&again) == dump_of(&other), "after {allowed}");
+        if !failed {
+            assert!(stands);
+            break;
+        }
+        stood += u32::from(stands);
+    }
+    assert!(stood > 0);
 }
 
 #[test]

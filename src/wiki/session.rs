@@ -504,7 +504,19 @@ impl Writing<'_> {
             .keys()
             .cloned()
             .collect();
-        let meta = batch.commit()?;
+        let number = batch.commit_number();
+        let meta = match batch.commit() {
+            Ok(meta) => meta,
+            // A disk that fails at the very end may leave a commit that stands.
+            Err(error) => {
+                let landed = self.store.landed(number);
+                self.wiki.forget(&self.store);
+                match landed {
+                    Ok(Some(meta)) => meta,
+                    _ => return Err(error.into()),
+                }
+            }
+        };
         let mut left = unpoisoned(self.wiki.finished.lock());
         for path in finished {
             left.remove(&path);

@@ -16,23 +16,34 @@
 //! A [`Plan`] holds what does not depend on the other terms of a query, so that a server keeps it
 //! between queries.
 
+use std::cell::Cell;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::bm25::Scorer;
 use super::lengths::{LENGTH_BLOCK, Lengths};
 use super::postings::{BlockBuffer, Posting, SUB_BLOCK, TermPostings};
 
 /// Section ids of one window.
-pub const WINDOW: usize = LENGTH_BLOCK;
+pub const WINDOW: usize = 1024;
 const WINDOW_MASK: usize = WINDOW - 1;
 const WINDOW_BITS: u32 = WINDOW.trailing_zeros();
 
 /// Lists of at most this many sub-blocks are kept decoded.
 const FLAT_BLOCKS: usize = 16;
+/// Asking a list about one section costs as much as summing up so many of its postings.
+const ASKING_COSTS: usize = 10;
 /// Queries with at most this many postings are merged without pruning.
 const MERGE_POSTINGS: usize = 512;
+
+/// Beyond this many section ids an array of sums for all of them is too much memory.
+const SCATTER_SECTIONS: usize = 1 << 22;
+
+thread_local! {
+    /// Sums of [`Search::scatter`], all zero between queries.
+    static SUMS: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+}
 
 /// A section that answers a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,13 +62,15 @@ pub struct Norms {
     /// `idf * (k1 + 1)`, where `code` is length + 1. Infinite for code 0, which is no section. The
     /// last entry stands for all greater lengths: a bound, since shorter sections score higher.
     table: Box<[f32; NORMS]>,
+    /// The entry of each section, in whole windows.
+    sections: Vec<f32>,
 }
 
 const NORMS: usize = 4096;
 
 impl Norms {
-    /// The table for an average length.
-    pub fn new(scorer: Scorer) -> Self {
+    /// The table for a scorer and the sections that it is to score.
+    pub fn new(scorer: Scorer, lengths: &Lengths) -> Self {
         let mut table = Box::new([f32::INFINITY; NORMS]);
         let per_token = if scorer.avg > 0.0 {
             scorer.b / scorer.avg
@@ -68,7 +81,17 @@ impl Norms {
             let norm = scorer.k1 * (1.0 - scorer.b + per_token * length as f64);
             *slot = (norm * f64::from(super::WEIGHT_UNIT)) as f32;
         }
-        Self { scorer, table }
+        let windows = lengths.id_end().div_ceil(WINDOW);
+        let mut sections = Vec::with_capacity(windows * WINDOW);
+        for block in 0..windows * (WINDOW / LENGTH_BLOCK) {
+            let codes = lengths.codes(block).iter();
+            sections.extend(codes.map(|&code| table[usize::from(code).min(NORMS - 1)]));
+        }
+        Self {
+            scorer,
+            table,
+            sections,
+        }
     }
 
     /// The scorer that the table was made for.
@@ -76,8 +99,27 @@ impl Norms {
         &self.scorer
     }
 
-    fn of_code(&self, code: u16) -> f32 {
-        self.table[usize::from(code).min(NORMS - 1)]
+    /// Infinite for what is no section.
+    fn of_section(&self, section: u32) -> f32 {
+        self.sections
+            .get(section as usize)
+            .copied()
+            .unwrap_or(f32::INFINITY)
+    }
+
+    /// Those of a window.
+    fn of_window(&self, window: usize) -> &[f32; WINDOW] {
+        const NONE: &[f32; WINDOW] = &[f32::INFINITY; WINDOW];
+        let start = window << WINDOW_BITS;
+        self.sections
+            .get(start..start + WINDOW)
+            .and_then(|norms| norms.try_into().ok())
+            .unwrap_or(NONE)
+    }
+
+    /// About how much memory this takes.
+    pub fn memory(&self) -> usize {
+        (NORMS + self.sections.capacity()) * size_of::<f32>()
     }
 
     fn of_length(&self, length: u32) -> f32 {
@@ -116,11 +158,9 @@ struct Flat {
 }
 
 impl Flat {
-    fn push(&mut self, posting: Posting, lengths: &Lengths, norms: &Norms) {
+    fn push(&mut self, posting: Posting, norms: &Norms) {
         let window = posting.section >> WINDOW_BITS;
-        let codes = lengths.codes(window as usize);
-        let code = codes[posting.section as usize & WINDOW_MASK];
-        let saturation = saturation(posting.weight, norms.of_code(code));
+        let saturation = saturation(posting.weight, norms.of_section(posting.section));
         let start = u32::try_from(self.sections.len()).unwrap_or(u32::MAX);
         match self.windows.last_mut() {
             Some(last) if last.window == window => last.max = last.max.max(saturation),
@@ -142,8 +182,8 @@ struct Packed {
     postings: Arc<TermPostings>,
     /// Greatest saturation of each sub-block, by its front.
     maxima: Vec<f32>,
-    /// Sub-blocks by falling maximum.
-    order: Vec<u32>,
+    /// Sub-blocks by falling maximum, made when a query of one term asks.
+    order: OnceLock<Vec<u32>>,
     /// Greatest saturation of each window.
     windows: Vec<f32>,
     /// First sub-block that reaches into each window, or beyond.
@@ -173,15 +213,23 @@ impl Packed {
                 *window = window.max(max);
             }
         }
-        let mut order: Vec<u32> = (0u32..).take(maxima.len()).collect();
-        order.sort_unstable_by(|&a, &b| maxima[b as usize].total_cmp(&maxima[a as usize]));
         Self {
             postings,
             maxima,
-            order,
+            order: OnceLock::new(),
             windows,
             starts,
         }
+    }
+
+    fn order(&self) -> &[u32] {
+        self.order.get_or_init(|| {
+            let mut order: Vec<u32> = (0u32..).take(self.maxima.len()).collect();
+            order.sort_unstable_by(|&a, &b| {
+                self.maxima[b as usize].total_cmp(&self.maxima[a as usize])
+            });
+            order
+        })
     }
 }
 
@@ -196,12 +244,7 @@ pub struct Plan {
 impl Plan {
     /// Prepares a term from its rows and from the postings that are not in rows yet (by rising
     /// section id). Both may hold postings of sections that have no length any more.
-    pub fn new(
-        rows: Option<Arc<TermPostings>>,
-        recent: &[Posting],
-        lengths: &Lengths,
-        norms: &Norms,
-    ) -> Self {
+    pub fn new(rows: Option<Arc<TermPostings>>, recent: &[Posting], norms: &Norms) -> Self {
         let mut plan = Self::default();
         if let Some(rows) = rows {
             plan.postings += rows
@@ -219,7 +262,7 @@ impl Plan {
                     for (&section, &weight) in
                         buffer.sections.iter().zip(&buffer.weights).take(count)
                     {
-                        flat.push(Posting { section, weight }, lengths, norms);
+                        flat.push(Posting { section, weight }, norms);
                     }
                 }
                 if !flat.sections.is_empty() {
@@ -230,7 +273,7 @@ impl Plan {
         if !recent.is_empty() {
             let mut flat = Flat::default();
             for &posting in recent {
-                flat.push(posting, lengths, norms);
+                flat.push(posting, norms);
             }
             plan.postings += recent.len();
             plan.flat.push(flat);
@@ -303,8 +346,12 @@ pub fn top_k<T: Ord, E>(
     let postings: usize = terms.iter().map(|term| term.plan.postings).sum();
     if let [term] = terms {
         search.one_term(term)?;
-    } else if postings <= MERGE_POSTINGS && terms.iter().all(|term| term.plan.packed.is_none()) {
+    } else if terms.iter().any(|term| term.plan.packed.is_some()) {
+        search.windows()?;
+    } else if postings <= MERGE_POSTINGS {
         search.merge()?;
+    } else if norms.sections.len() <= SCATTER_SECTIONS {
+        search.scatter()?;
     } else {
         search.windows()?;
     }
@@ -499,14 +546,14 @@ impl<'a, E> Search<'a, '_, E> {
         };
         let mut buffer = BlockBuffer::default();
         let mut saturations = [0f32; SUB_BLOCK];
-        for &at in &packed.order {
+        for &at in packed.order() {
             let at = at as usize;
             let mut bar = self.bar();
             if packed.maxima[at] * scale < bar {
                 break;
             }
             let count = packed.postings.decode_block(at, &mut buffer);
-            self.saturations(&buffer, count, &mut saturations);
+            self.saturations(&buffer, &mut saturations);
             for place in 0..count {
                 let sum = saturations[place] * scale;
                 if sum > 0.0 && sum >= bar {
@@ -530,18 +577,12 @@ impl<'a, E> Search<'a, '_, E> {
     }
 
     /// Saturations of a decoded sub-block, whatever windows it spans.
-    fn saturations(&self, buffer: &BlockBuffer, count: usize, out: &mut [f32; SUB_BLOCK]) {
-        let first = buffer.sections[0] >> WINDOW_BITS;
-        let last = buffer.sections[count - 1] >> WINDOW_BITS;
-        if first == last {
-            window_saturations(buffer, self.lengths.codes(first as usize), self.norms, out);
-            return;
+    fn saturations(&self, buffer: &BlockBuffer, out: &mut [f32; SUB_BLOCK]) {
+        for (slot, &section) in out.iter_mut().zip(&buffer.sections) {
+            *slot = self.norms.of_section(section);
         }
-        for place in 0..count {
-            let section = buffer.sections[place];
-            let codes = self.lengths.codes((section >> WINDOW_BITS) as usize);
-            let code = codes[section as usize & WINDOW_MASK];
-            out[place] = saturation(buffer.weights[place], self.norms.of_code(code));
+        for (slot, &weight) in out.iter_mut().zip(&buffer.weights) {
+            *slot = saturation(weight, *slot);
         }
     }
 
@@ -576,9 +617,58 @@ impl<'a, E> Search<'a, '_, E> {
         }
     }
 
+    /// Sums up short lists in one array for all sections, then looks at each sum once.
+    fn scatter(&mut self) -> Result<(), E> {
+        // Taken out, so that a failing callback leaves no sums behind.
+        let mut sums = SUMS.take();
+        if sums.len() < self.norms.sections.len() {
+            sums.resize(self.norms.sections.len(), 0.0);
+        }
+        let mut flats: Vec<(usize, f32, &Flat)> = Vec::new();
+        for (at, term) in self.terms.iter().enumerate() {
+            let scale = self.scale(term);
+            flats.extend(term.plan.flat.iter().map(|flat| (at, scale, flat)));
+        }
+        for (_, scale, flat) in &flats {
+            for (&section, &saturation) in flat.sections.iter().zip(&flat.saturations) {
+                if let Some(sum) = sums.get_mut(section as usize) {
+                    *sum += saturation * scale;
+                }
+            }
+        }
+        let mut bar = self.bar();
+        for (_, _, flat) in &flats {
+            for &section in &flat.sections {
+                let Some(sum) = sums.get_mut(section as usize) else {
+                    continue;
+                };
+                let sum = std::mem::take(sum);
+                if sum > 0.0 && sum >= bar {
+                    self.offer_flat(section, &flats)?;
+                    bar = self.bar();
+                }
+            }
+        }
+        SUMS.set(sums);
+        Ok(())
+    }
+
+    fn offer_flat(&mut self, section: u32, flats: &[(usize, f32, &Flat)]) -> Result<(), E> {
+        let Some(length) = self.lengths.get(section) else {
+            return Ok(());
+        };
+        let mut score = 0.0;
+        for (term, _, flat) in flats {
+            if let Ok(at) = flat.sections.binary_search(&section) {
+                score += self.terms[*term].score(&self.norms.scorer, flat.weights[at], length);
+            }
+        }
+        self.offer(section, score)
+    }
+
     fn windows(&mut self) -> Result<(), E> {
         let mut lists: Vec<List<'a>> = Vec::new();
-        let windows = self.lengths.id_end() / WINDOW;
+        let windows = self.norms.sections.len() / WINDOW;
         let mut sums = vec![0f32; windows];
         for (at, term) in self.terms.iter().enumerate() {
             let scale = self.scale(term);
@@ -652,58 +742,66 @@ impl<'a, E> Search<'a, '_, E> {
             .iter()
             .take_while(|&&rest| rest >= bar && rest > 0.0)
             .count();
-        let codes = self.lengths.codes(window);
+        let norms = self.norms.of_window(window);
         match needed {
             0 => Ok(()),
-            1 => self.one_list(window, codes, lists, work),
+            1 => {
+                self.one_list(window, norms, lists, work);
+                self.complete(window, norms, 1, lists, work)
+            }
             _ => {
-                work.sums.fill(0.0);
-                for at in 0..needed {
-                    let active = work.active[at];
-                    let others = work.rest[0] - active.bound;
-                    lists[active.list].add(
-                        window,
-                        active.start,
-                        bar - others,
-                        codes,
-                        self.norms,
-                        &mut work.sums,
-                    );
-                }
-                let base = (window << WINDOW_BITS) as u32;
-                for chunk in 0..WINDOW / 16 {
-                    let chunk = chunk * 16;
-                    let open = work.rest[needed];
-                    let mut bar = self.bar() - open;
-                    let sums: &[f32] = &work.sums[chunk..chunk + 16];
-                    if sums.iter().fold(0.0f32, |max, &sum| max.max(sum)) < bar {
-                        continue;
-                    }
-                    for place in chunk..chunk + 16 {
-                        let sum = work.sums[place];
-                        if sum > 0.0 && sum >= bar {
-                            self.candidate(base + place as u32, sum, needed, lists, work)?;
-                            bar = self.bar() - open;
-                        }
-                    }
-                }
-                Ok(())
+                let summed = self.many_lists(window, norms, needed, lists, work);
+                self.complete(window, norms, summed, lists, work)
             }
         }
     }
 
-    /// A window in which each hit must hold the first active list.
-    fn one_list(
-        &mut self,
+    /// Candidates of a window in which each hit must hold one of the first `needed` lists; answers
+    /// how many lists their sums cover.
+    fn many_lists(
+        &self,
         window: usize,
-        codes: &[u16; WINDOW],
+        norms: &[f32; WINDOW],
+        needed: usize,
         lists: &mut [List<'a>],
         work: &mut Work,
-    ) -> Result<(), E> {
+    ) -> usize {
+        let bar = self.bar();
+        work.sums.fill(0.0);
+        work.candidates.clear();
+        let mut summed = 0;
+        while let Some(&active) = work.active.get(summed) {
+            let list = &mut lists[active.list];
+            if summed >= needed {
+                // Ask this list about each candidate, or sum it up whole?
+                let open = (bar - work.rest[summed]).max(f32::MIN_POSITIVE);
+                let candidates: u32 = work.sums.iter().map(|&sum| u32::from(sum >= open)).sum();
+                if candidates == 0 {
+                    return summed;
+                }
+                let asking = candidates as usize * ASKING_COSTS;
+                if asking < list.postings_in(window, active.start) {
+                    break;
+                }
+            }
+            let others = work.rest[0] - active.bound;
+            list.add(window, active.start, bar - others, norms, &mut work.sums);
+            summed += 1;
+        }
+        let base = (window << WINDOW_BITS) as u32;
+        pick(&work.sums[..], bar - work.rest[summed], |place, sum| {
+            work.candidates.push((base + place as u32, sum));
+        });
+        summed
+    }
+
+    /// Candidates of a window in which each hit must hold the first active list.
+    fn one_list(&self, window: usize, norms: &[f32; WINDOW], lists: &[List<'a>], work: &mut Work) {
         let active = work.active[0];
-        let open = work.rest[1];
+        let bar = self.bar() - work.rest[1];
         let scale = lists[active.list].scale;
-        let mut bar = self.bar() - open;
+        let candidates = &mut work.candidates;
+        candidates.clear();
         match lists[active.list].kind {
             Kind::Flat(flat) => {
                 for at in active.start..flat.sections.len() {
@@ -713,14 +811,13 @@ impl<'a, E> Search<'a, '_, E> {
                     }
                     let sum = flat.saturations[at] * scale;
                     if sum > 0.0 && sum >= bar {
-                        self.candidate(section, sum, 1, lists, work)?;
-                        bar = self.bar() - open;
+                        candidates.push((section, sum));
                     }
                 }
             }
             Kind::Packed { packed, .. } => {
                 let mut buffer = BlockBuffer::default();
-                let mut saturations = [0f32; SUB_BLOCK];
+                let mut sums = [0f32; SUB_BLOCK];
                 for at in active.start..packed.maxima.len() {
                     if (packed.postings.blocks()[at].lowest() >> WINDOW_BITS) as usize > window {
                         break;
@@ -729,47 +826,68 @@ impl<'a, E> Search<'a, '_, E> {
                         continue;
                     }
                     let count = packed.postings.decode_block(at, &mut buffer);
-                    window_saturations(&buffer, codes, self.norms, &mut saturations);
-                    for place in in_window(&buffer.sections[..count], window) {
-                        let sum = saturations[place] * scale;
-                        if sum > 0.0 && sum >= bar {
-                            self.candidate(buffer.sections[place], sum, 1, lists, work)?;
-                            bar = self.bar() - open;
-                        }
+                    window_saturations(&buffer, norms, &mut sums);
+                    for sum in &mut sums {
+                        *sum *= scale;
+                    }
+                    let inside = in_window(&buffer.sections[..count], window);
+                    let start = inside.start;
+                    pick(&sums[inside], bar, |place, sum| {
+                        candidates.push((buffer.sections[start + place], sum));
+                    });
+                }
+            }
+        }
+    }
+
+    /// Completes the sums of the candidates with the lists from `next` on, and scores those that
+    /// still reach the threshold.
+    fn complete(
+        &mut self,
+        window: usize,
+        norms: &[f32; WINDOW],
+        next: usize,
+        lists: &mut [List<'a>],
+        work: &mut Work,
+    ) -> Result<(), E> {
+        let bar = self.bar();
+        for at in next..work.active.len() {
+            let open = bar - work.rest[at];
+            work.candidates.retain(|&(_, sum)| sum >= open);
+            let active = work.active[at];
+            let list = &mut lists[active.list];
+            if work.candidates.is_empty() {
+                return Ok(());
+            }
+            // Ask this list about each candidate, or sum it up whole?
+            if work.candidates.len() * ASKING_COSTS < list.postings_in(window, active.start) {
+                for (section, sum) in &mut work.candidates {
+                    let weight = list.weight(*section, active.start);
+                    if weight > 0 {
+                        let norm = norms[*section as usize & WINDOW_MASK];
+                        *sum += saturation(weight, norm) * list.scale;
                     }
                 }
+            } else {
+                work.sums.fill(0.0);
+                let others = work.rest[0] - active.bound;
+                list.add(window, active.start, bar - others, norms, &mut work.sums);
+                for (section, sum) in &mut work.candidates {
+                    *sum += work.sums[*section as usize & WINDOW_MASK];
+                }
+            }
+        }
+        for at in 0..work.candidates.len() {
+            let (section, sum) = work.candidates[at];
+            if sum >= self.bar() {
+                self.score(section, lists, work)?;
             }
         }
         Ok(())
     }
 
-    /// Completes the sum of a section with the lists from `next` on, and scores it if it holds.
-    fn candidate(
-        &mut self,
-        section: u32,
-        mut sum: f32,
-        next: usize,
-        lists: &mut [List<'a>],
-        work: &mut Work,
-    ) -> Result<(), E> {
-        let code =
-            self.lengths.codes((section >> WINDOW_BITS) as usize)[section as usize & WINDOW_MASK];
-        let norm = self.norms.of_code(code);
-        let bar = self.bar();
-        for at in next..work.active.len() {
-            if sum + work.rest[at] < bar {
-                return Ok(());
-            }
-            let active = work.active[at];
-            let list = &mut lists[active.list];
-            let weight = list.weight(section, active.start);
-            if weight > 0 {
-                sum += saturation(weight, norm) * list.scale;
-            }
-        }
-        if sum < bar {
-            return Ok(());
-        }
+    /// Offers a section with its exact score.
+    fn score(&mut self, section: u32, lists: &mut [List<'a>], work: &mut Work) -> Result<(), E> {
         let Some(length) = self.lengths.get(section) else {
             return Ok(());
         };
@@ -791,10 +909,26 @@ impl<'a, E> Search<'a, '_, E> {
     }
 }
 
+/// Calls `found` with the place of each sum that is positive and reaches `bar`.
+fn pick(sums: &[f32], bar: f32, mut found: impl FnMut(usize, f32)) {
+    let bar = bar.max(f32::MIN_POSITIVE);
+    for (at, chunk) in sums.chunks(16).enumerate() {
+        if chunk.iter().fold(0.0f32, |max, &sum| max.max(sum)) < bar {
+            continue;
+        }
+        for (place, &sum) in chunk.iter().enumerate() {
+            if sum >= bar {
+                found(at * 16 + place, sum);
+            }
+        }
+    }
+}
+
 /// Room that is used again from window to window.
 struct Work {
     active: Vec<Active>,
     rest: Vec<f32>,
+    candidates: Vec<(u32, f32)>,
     weights: Vec<u32>,
     sums: Box<[f32; WINDOW]>,
 }
@@ -804,6 +938,7 @@ impl Default for Work {
         Self {
             active: Vec::new(),
             rest: Vec::new(),
+            candidates: Vec::new(),
             weights: Vec::new(),
             sums: Box::new([0.0; WINDOW]),
         }
@@ -828,6 +963,27 @@ impl List<'_> {
         (max > 0.0).then_some((start as usize, max))
     }
 
+    /// About how many postings the list has in a window.
+    fn postings_in(&self, window: usize, start: usize) -> usize {
+        match &self.kind {
+            Kind::Flat(flat) => {
+                let next = flat
+                    .windows
+                    .partition_point(|entry| entry.window as usize <= window);
+                let end = flat
+                    .windows
+                    .get(next)
+                    .map_or(flat.sections.len(), |w| w.start as usize);
+                end - start
+            }
+            Kind::Packed { packed, .. } => {
+                let next = packed.starts.get(window + 1);
+                let end = next.map_or(packed.maxima.len(), |&start| start as usize + 1);
+                (end - start) * SUB_BLOCK
+            }
+        }
+    }
+
     /// Adds what the list gives to each section of a window, leaving out sub-blocks that cannot
     /// reach `bar`.
     fn add(
@@ -835,8 +991,7 @@ impl List<'_> {
         window: usize,
         start: usize,
         bar: f32,
-        codes: &[u16; WINDOW],
-        norms: &Norms,
+        norms: &[f32; WINDOW],
         sums: &mut [f32; WINDOW],
     ) {
         let scale = self.scale;
@@ -868,7 +1023,7 @@ impl List<'_> {
                     let count = packed.postings.decode_block(at, buffer);
                     *decoded = at;
                     *weighted = true;
-                    window_saturations(buffer, codes, norms, &mut saturations);
+                    window_saturations(buffer, norms, &mut saturations);
                     for place in in_window(&buffer.sections[..count], window) {
                         sums[buffer.sections[place] as usize & WINDOW_MASK] +=
                             saturations[place] * scale;
@@ -923,15 +1078,10 @@ impl List<'_> {
     }
 }
 
-/// Saturations of a decoded sub-block; only those of sections in the codes' window mean anything.
-fn window_saturations(
-    buffer: &BlockBuffer,
-    codes: &[u16; WINDOW],
-    norms: &Norms,
-    out: &mut [f32; SUB_BLOCK],
-) {
+/// Saturations of a decoded sub-block; only those of sections in the window of the norms mean anything.
+fn window_saturations(buffer: &BlockBuffer, norms: &[f32; WINDOW], out: &mut [f32; SUB_BLOCK]) {
     for (slot, &section) in out.iter_mut().zip(&buffer.sections) {
-        *slot = norms.of_code(codes[section as usize & WINDOW_MASK]);
+        *slot = norms[section as usize & WINDOW_MASK];
     }
     for (slot, &weight) in out.iter_mut().zip(&buffer.weights) {
         *slot = saturation(weight, *slot);
@@ -988,7 +1138,7 @@ mod tests {
             lengths
         }
 
-        fn plans(&self, lengths: &Lengths, norms: &Norms) -> Vec<Plan> {
+        fn plans(&self, norms: &Norms) -> Vec<Plan> {
             self.terms
                 .iter()
                 .map(|postings| {
@@ -1009,7 +1159,7 @@ mod tests {
                         .map(|(&section, &weight)| Posting { section, weight })
                         .collect();
                     let rows = (!in_rows.is_empty()).then(|| Arc::new(rows));
-                    Plan::new(rows, &recent, lengths, norms)
+                    Plan::new(rows, &recent, norms)
                 })
                 .collect()
         }
@@ -1118,8 +1268,8 @@ mod tests {
             let live: Vec<(u32, u32)> = lengths.iter().collect();
             let total: u64 = live.iter().map(|&(_, length)| u64::from(length)).sum();
             let scorer = Scorer::new(total as f64 / live.len().max(1) as f64);
-            let norms = Norms::new(scorer);
-            let plans = corpus.plans(&lengths, &norms);
+            let norms = Norms::new(scorer, &lengths);
+            let plans = corpus.plans(&norms);
             let mut query: Vec<(usize, f64, u32)> = Vec::new();
             for (term, count) in order {
                 let term = term.index(corpus.terms.len());
@@ -1155,7 +1305,7 @@ mod tests {
     #[test]
     fn no_term_and_no_room_find_nothing() {
         let lengths = Lengths::default();
-        let norms = Norms::new(Scorer::new(0.0));
+        let norms = Norms::new(Scorer::new(0.0), &lengths);
         let plan = Plan::default();
         let term = QueryTerm {
             plan: &plan,

@@ -1,9 +1,12 @@
-//! Building an index whole: rows are written once, by rising term id, without delta rows.
+//! Building an index whole: rows are written once, in the order of their keys, without delta rows.
 //!
-//! Memory: the dictionary, at most 1024 postings of each term in two to three bytes each, and the
-//! encoded rows (about 1.5 bytes a posting): some 300 MiB for 75 million postings.
+//! A section's terms are scattered over the whole vocabulary, so what costs is waiting for memory.
+//! Hence one table of hashes, entries of half a cache line that hold the first postings
+//! themselves, chunks from an arena for more, and look-ups of a section done side by side.
+//! Memory: about 60 bytes a term, 2.5 bytes for each of at most 1024 pending postings of a term,
+//! 1.5 bytes for each posting in closed rows: below 1 GiB for 75 million postings.
 
-use std::collections::HashMap;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::batch::Batch;
 use super::super::error::{StoreError, guard};
@@ -17,43 +20,222 @@ use crate::search::postings::{Posting, ROW_POSTINGS, Row, put, take};
 /// Collects sections by rising id, then replaces an index.
 #[derive(Debug, Default)]
 pub struct BulkIndexer {
-    ids: HashMap<Box<[u8]>, u32>,
-    lists: Vec<List>,
+    table: Table,
+    entries: Vec<Entry>,
+    /// Length (LEB128) and bytes of each term.
+    texts: Vec<u8>,
+    chunks: Chunks,
+    /// Closed rows: entry, last section, encoded row.
+    rows: Vec<(u32, u32, Box<[u8]>)>,
     lengths: Lengths,
     sections: u64,
     total_length: u64,
     next_section: u64,
+    /// Room that is used again: the hashes of a section's terms, and what its slots held.
+    found: Vec<(u32, u64)>,
+    pending: Vec<u8>,
 }
 
-/// The postings of one term.
-#[derive(Debug, Default)]
-struct List {
-    /// Closed rows: last section, encoded row.
-    rows: Vec<(u32, Box<[u8]>)>,
-    /// (gap, weight)* as LEB128, of the postings that are in no row yet.
-    pending: Vec<u8>,
-    pending_count: u32,
-    /// Section before the first pending one, and the last one.
+/// One term.
+#[derive(Debug)]
+struct Entry {
+    text: u32,
+    frequency: u32,
+    /// Section before the first pending posting, and the last section.
     base: u32,
     last: u32,
-    document_frequency: u32,
+    pending: u16,
+    /// Bytes used of the last chunk, or of `head`.
+    used: u16,
+    /// Number of chunks; none while the pending postings stand in `head`.
+    chunks: u8,
+    /// Pending (gap, weight)* themselves, or the first and the last chunk.
+    head: [u8; INLINE],
 }
 
-impl List {
-    fn pending_row(&self, lengths: &Lengths) -> Result<Row, StoreError> {
-        let lost = || StoreError::damaged("postings that were just collected");
-        let mut rest = self.pending.as_slice();
-        let mut section = self.base;
-        let mut row = Row::default();
-        for _ in 0..self.pending_count {
-            section = section.wrapping_add(take(&mut rest).map_err(|_| lost())?);
-            let weight = take(&mut rest).map_err(|_| lost())?;
-            row.push(
-                Posting { section, weight },
-                lengths.get(section).unwrap_or(0),
-            );
+const INLINE: usize = 8;
+
+impl Entry {
+    fn ends(&self) -> (u32, u32) {
+        let [a, b, c, d, e, f, g, h] = self.head;
+        (
+            u32::from_le_bytes([a, b, c, d]),
+            u32::from_le_bytes([e, f, g, h]),
+        )
+    }
+
+    fn set_ends(&mut self, first: u32, last: u32) {
+        self.head[..4].copy_from_slice(&first.to_le_bytes());
+        self.head[4..].copy_from_slice(&last.to_le_bytes());
+    }
+
+    fn append(&mut self, mut bytes: &[u8], chunks: &mut Chunks) {
+        if self.chunks == 0 {
+            let used = usize::from(self.used);
+            if used + bytes.len() <= INLINE {
+                self.head[used..used + bytes.len()].copy_from_slice(bytes);
+                self.used += bytes.len() as u16;
+                return;
+            }
+            let inline = self.head;
+            let first = chunks.take(0);
+            self.set_ends(first, first);
+            self.chunks = 1;
+            self.used = 0;
+            self.append(&inline[..used], chunks);
         }
-        Ok(row)
+        while !bytes.is_empty() {
+            let (first, mut last) = self.ends();
+            let mut room = Chunks::size(self.chunks - 1) - Chunks::LINK - usize::from(self.used);
+            if room == 0 {
+                let next = chunks.take(self.chunks);
+                chunks
+                    .at(last, Chunks::LINK)
+                    .copy_from_slice(&next.to_le_bytes());
+                self.set_ends(first, next);
+                self.chunks += 1;
+                self.used = 0;
+                last = next;
+                room = Chunks::size(self.chunks - 1) - Chunks::LINK;
+            }
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            let from = Chunks::LINK + usize::from(self.used);
+            chunks.at(last, from + now.len())[from..].copy_from_slice(now);
+            self.used += now.len() as u16;
+            bytes = later;
+        }
+    }
+
+    /// Moves the pending bytes out and gives the chunks back.
+    fn drain(&mut self, chunks: &mut Chunks, out: &mut Vec<u8>) {
+        out.clear();
+        if self.chunks == 0 {
+            out.extend_from_slice(&self.head[..usize::from(self.used)]);
+        } else {
+            let mut at = self.ends().0;
+            for number in 0..self.chunks {
+                let size = Chunks::size(number);
+                let chunk = chunks.at(at, size);
+                let (link, body) = chunk.split_at(Chunks::LINK);
+                let last = number + 1 == self.chunks;
+                let used = if last {
+                    usize::from(self.used)
+                } else {
+                    body.len()
+                };
+                out.extend_from_slice(&body[..used]);
+                let next = link.try_into().map_or(0, u32::from_le_bytes);
+                chunks.give(at, number);
+                at = next;
+            }
+        }
+        self.chunks = 0;
+        self.used = 0;
+        self.pending = 0;
+        self.base = self.last;
+    }
+}
+
+/// An arena of chunks that begin with the address of the next one. Addresses count units of 8
+/// bytes. The n-th chunk of a list is twice as large as the one before, up to 512 bytes.
+#[derive(Debug, Default)]
+struct Chunks {
+    segments: Vec<Box<[u8]>>,
+    /// Bytes used of the last segment.
+    used: usize,
+    /// Chunks to use again, by size.
+    free: [Vec<u32>; 6],
+}
+
+impl Chunks {
+    const LINK: usize = 4;
+    const UNIT: usize = 8;
+    const SEGMENT: usize = 1 << 20;
+
+    fn class(number: u8) -> usize {
+        usize::from(number.min(5))
+    }
+
+    fn size(number: u8) -> usize {
+        16 << Self::class(number)
+    }
+
+    fn take(&mut self, number: u8) -> u32 {
+        if let Some(address) = self.free[Self::class(number)].pop() {
+            return address;
+        }
+        let size = Self::size(number);
+        if self.segments.is_empty() || self.used + size > Self::SEGMENT {
+            self.segments
+                .push(vec![0; Self::SEGMENT].into_boxed_slice());
+            self.used = 0;
+        }
+        let start = (self.segments.len() - 1) * Self::SEGMENT + self.used;
+        self.used += size;
+        // 32 GiB of chunks would not fit; the dictionary limit is met long before.
+        (start / Self::UNIT) as u32
+    }
+
+    fn give(&mut self, address: u32, number: u8) {
+        self.free[Self::class(number)].push(address);
+    }
+
+    /// The first bytes of a chunk.
+    fn at(&mut self, address: u32, length: usize) -> &mut [u8] {
+        let start = address as usize * Self::UNIT;
+        let offset = start % Self::SEGMENT;
+        &mut self.segments[start / Self::SEGMENT][offset..offset + length]
+    }
+}
+
+/// Open addressing from the hash of a term to its entry. A slot holds the hash in its high half
+/// and entry + 1 in its low half.
+#[derive(Debug)]
+struct Table {
+    slots: Vec<u64>,
+    used: usize,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self {
+            slots: vec![0; 1 << 12],
+            used: 0,
+        }
+    }
+}
+
+impl Table {
+    fn place(&self, hash: u32) -> usize {
+        hash as usize & (self.slots.len() - 1)
+    }
+
+    fn reserve(&mut self, more: usize) {
+        while (self.used + more) * 5 > self.slots.len() * 3 {
+            let old = std::mem::take(&mut self.slots);
+            self.slots = vec![0; old.len() * 2];
+            for slot in old.into_iter().filter(|&slot| slot != 0) {
+                let mut place = self.place((slot >> 32) as u32);
+                while self.slots[place] != 0 {
+                    place = (place + 1) & (self.slots.len() - 1);
+                }
+                self.slots[place] = slot;
+            }
+        }
+    }
+}
+
+/// The term whose length and bytes begin at `start`.
+fn text(texts: &[u8], start: u32) -> &[u8] {
+    let mut rest = texts.get(start as usize..).unwrap_or_default();
+    let length = take(&mut rest).unwrap_or(0) as usize;
+    rest.get(..length).unwrap_or_default()
+}
+
+fn too_large() -> StoreError {
+    StoreError::TooLarge {
+        what: "the dictionary",
+        limit: 1 << 32,
     }
 }
 
@@ -66,7 +248,7 @@ impl BulkIndexer {
     /// Adds a section. Ids must rise.
     ///
     /// # Errors
-    /// `Misuse` for an id that does not rise.
+    /// `Misuse` for an id that does not rise, `TooLarge` beyond 4 GiB of terms.
     pub fn push(&mut self, section: u32, analyzed: &AnalyzedSection) -> Result<(), StoreError> {
         if u64::from(section) < self.next_section || section == u32::MAX {
             let what = format!("section id {section} does not rise");
@@ -76,50 +258,83 @@ impl BulkIndexer {
         self.sections += 1;
         self.total_length += u64::from(analyzed.length);
         self.lengths.set(section, Some(analyzed.length));
-        for (term, weight) in &analyzed.terms {
+        self.table.reserve(analyzed.terms.len());
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        // Two short loops, so that the processor waits for many slots at once.
+        for (term, _) in &analyzed.terms {
+            found.push((xxh3_64(&term_key(term.as_bytes())) as u32, 0));
+        }
+        for (hash, slot) in &mut found {
+            *slot = self.table.slots[self.table.place(*hash)];
+        }
+        for ((term, weight), &(hash, slot)) in analyzed.terms.iter().zip(&found) {
             if *weight > 0 {
-                self.push_term(section, &term_key(term.as_bytes()), *weight)?;
+                let entry = self.entry(&term_key(term.as_bytes()), hash, slot)?;
+                self.push_posting(entry, section, *weight)?;
             }
         }
+        self.found = found;
         Ok(())
     }
 
-    fn push_term(&mut self, section: u32, term: &[u8], weight: u32) -> Result<(), StoreError> {
-        let id = match self.ids.get(term) {
-            Some(&id) => id,
-            None => {
-                let id = u32::try_from(self.lists.len()).map_err(|_| StoreError::TooLarge {
-                    what: "the dictionary",
-                    limit: 1 << 32,
-                })?;
-                self.ids.insert(term.into(), id);
-                self.lists.push(List {
-                    base: u32::MAX,
-                    last: u32::MAX,
-                    ..List::default()
-                });
-                id
-            }
+    /// The entry of a term; `slot` is what its first slot held a moment ago.
+    fn entry(&mut self, term: &[u8], hash: u32, slot: u64) -> Result<usize, StoreError> {
+        let mut place = self.table.place(hash);
+        let mut slot = if slot == 0 {
+            self.table.slots[place]
+        } else {
+            slot
         };
-        let list = &mut self.lists[id as usize];
-        if list.document_frequency > 0 && list.last == section {
+        while slot != 0 {
+            if (slot >> 32) as u32 == hash {
+                let entry = (slot as u32 - 1) as usize;
+                if text(&self.texts, self.entries[entry].text) == term {
+                    return Ok(entry);
+                }
+            }
+            place = (place + 1) & (self.table.slots.len() - 1);
+            slot = self.table.slots[place];
+        }
+        let entry = self.entries.len();
+        let number = u32::try_from(entry + 1).map_err(|_| too_large())?;
+        self.table.slots[place] = (u64::from(hash) << 32) | u64::from(number);
+        self.table.used += 1;
+        let text = u32::try_from(self.texts.len()).map_err(|_| too_large())?;
+        put(&mut self.texts, term.len() as u32);
+        self.texts.extend_from_slice(term);
+        self.entries.push(Entry {
+            text,
+            frequency: 0,
+            base: u32::MAX,
+            last: u32::MAX,
+            pending: 0,
+            used: 0,
+            chunks: 0,
+            head: [0; INLINE],
+        });
+        Ok(entry)
+    }
+
+    fn push_posting(&mut self, at: usize, section: u32, weight: u32) -> Result<(), StoreError> {
+        let entry = &mut self.entries[at];
+        if entry.frequency > 0 && entry.last == section {
             // A term named twice counts once, as in `apply`.
             return Ok(());
         }
-        put(&mut list.pending, section.wrapping_sub(list.last));
-        put(&mut list.pending, weight);
-        list.last = section;
-        list.pending_count += 1;
-        list.document_frequency += 1;
-        // The postings of this section are complete only for terms that were seen, but its length
-        // is known, which is all that a row needs.
-        if list.pending_count as usize == ROW_POSTINGS {
+        self.pending.clear();
+        put(&mut self.pending, section.wrapping_sub(entry.last));
+        put(&mut self.pending, weight);
+        entry.append(&self.pending, &mut self.chunks);
+        entry.last = section;
+        entry.pending += 1;
+        entry.frequency += 1;
+        if usize::from(entry.pending) == ROW_POSTINGS {
+            let row = pending_row(entry, &mut self.chunks, &mut self.pending, &self.lengths)?;
             let mut bytes = Vec::new();
-            list.pending_row(&self.lengths)?.encode(&mut bytes);
-            list.rows.push((section, bytes.into_boxed_slice()));
-            list.pending.clear();
-            list.pending_count = 0;
-            list.base = section;
+            row.encode(&mut bytes);
+            self.rows
+                .push((at as u32, section, bytes.into_boxed_slice()));
         }
         Ok(())
     }
@@ -138,36 +353,76 @@ impl BulkIndexer {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn finish(self, batch: &mut Batch, set: IndexSet) -> Result<(), StoreError> {
+    pub fn finish(mut self, batch: &mut Batch, set: IndexSet) -> Result<(), StoreError> {
         batch.touch_index();
         let view: &View = batch;
         guard(|| {
+            self.table = Table::default();
             let mut state = fold::reset(view, set)?;
             state.sections = self.sections;
             state.total_length = self.total_length;
             state.next_section = state.next_section.max(self.next_section);
-            state.next_term = self.lists.len() as u64;
             state.folded = [state.sequence; SLICES];
             lengths::store(set, &mut view.rows_mut(set.lengths())?, &self.lengths)?;
-            let mut rows = view.rows_mut(set.postings())?;
-            for (id, list) in (0u32..).zip(self.lists) {
-                let mut open = list.pending_row(&self.lengths)?;
-                open.document_frequency = list.document_frequency;
-                for (last, bytes) in list.rows {
-                    let key = postings::key(id, last);
-                    rows.insert(key, postings::seal(set, key, &bytes).as_slice())?;
-                }
-                postings::put(set, &mut rows, postings::open_key(id), &open)?;
-            }
-            drop(rows);
-            let mut dictionary: Vec<(Box<[u8]>, u32)> = self.ids.into_iter().collect();
-            dictionary.sort_unstable();
-            let mut rows = view.rows_mut(set.terms())?;
-            for (term, id) in dictionary {
-                terms::put(&mut rows, &term, id)?;
-            }
-            drop(rows);
+            let ids = self.write_closed(view, set)?;
+            state.next_term = ids.len() as u64;
+            self.write_terms(view, set, &ids)?;
             state.write(set, &mut view.rows_mut(set.delta())?)
         })
     }
+
+    /// Writes the closed rows; answers the entries that have some, whose places are the term ids.
+    fn write_closed(&mut self, view: &View, set: IndexSet) -> Result<Vec<u32>, StoreError> {
+        let mut closed = std::mem::take(&mut self.rows);
+        closed.sort_unstable_by_key(|&(entry, last, _)| (entry, last));
+        let mut rows = view.rows_mut(set.postings())?;
+        let mut ids: Vec<u32> = Vec::new();
+        for (entry, last, bytes) in closed {
+            if ids.last() != Some(&entry) {
+                ids.push(entry);
+            }
+            let id = (ids.len() - 1) as u32;
+            postings::put(set, &mut rows, postings::key(id, last), &bytes)?;
+        }
+        Ok(ids)
+    }
+
+    fn write_terms(&mut self, view: &View, set: IndexSet, ids: &[u32]) -> Result<(), StoreError> {
+        let mut order: Vec<u32> = (0u32..).take(self.entries.len()).collect();
+        let (entries, texts) = (&self.entries, &self.texts);
+        order.sort_unstable_by_key(|&at| text(texts, entries[at as usize].text));
+        let mut rows = view.rows_mut(set.terms())?;
+        for at in order {
+            let entry = &mut self.entries[at as usize];
+            let (start, frequency) = (entry.text, entry.frequency);
+            let mut open = pending_row(entry, &mut self.chunks, &mut self.pending, &self.lengths)?;
+            open.document_frequency = frequency;
+            let id = ids.binary_search(&at).ok().map(|id| id as u32);
+            terms::write(set, &mut rows, text(&self.texts, start), id, &open)?;
+        }
+        Ok(())
+    }
+}
+
+/// The pending postings of an entry, which has none afterwards.
+fn pending_row(
+    entry: &mut Entry,
+    chunks: &mut Chunks,
+    room: &mut Vec<u8>,
+    lengths: &Lengths,
+) -> Result<Row, StoreError> {
+    let lost = |_| StoreError::damaged("postings that were just collected");
+    let (count, mut section) = (entry.pending, entry.base);
+    entry.drain(chunks, room);
+    let mut rest = room.as_slice();
+    let mut row = Row::default();
+    for _ in 0..count {
+        section = section.wrapping_add(take(&mut rest).map_err(lost)?);
+        let weight = take(&mut rest).map_err(lost)?;
+        row.push(
+            Posting { section, weight },
+            lengths.get(section).unwrap_or(0),
+        );
+    }
+    Ok(row)
 }

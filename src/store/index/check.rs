@@ -162,7 +162,12 @@ fn check_with(
             },
         };
         check_lengths(&state, &lengths, &mut found);
-        check_postings(view, set, &state, &deltas, &lengths, &mut found, &mut held)?;
+        let context = Context {
+            state: &state,
+            deltas: &deltas,
+            lengths: &lengths,
+        };
+        check_postings(view, set, &context, &mut found, &mut held)?;
         if let (Some(mut held), Some(expected)) = (held, expected) {
             for (section, length) in lengths.iter() {
                 add(&mut held, LENGTHS, section, length);
@@ -197,58 +202,96 @@ fn check_lengths(state: &State, lengths: &Lengths, found: &mut IndexCheck) {
     }
 }
 
-/// A term by its id: its bytes and what its rows hold.
+/// A term with closed rows.
 struct Term {
     bytes: Vec<u8>,
+    frequency: u32,
+    /// First section of the open row.
+    first_open: Option<u32>,
     postings: u64,
-    frequency: Option<u32>,
     last: Option<u32>,
+}
+
+/// What the rows of a term are compared with.
+struct Context<'a> {
+    state: &'a State,
+    deltas: &'a [(u64, DeltaRow)],
+    lengths: &'a Lengths,
 }
 
 fn check_postings(
     view: &View,
     set: IndexSet,
-    state: &State,
-    deltas: &[(u64, DeltaRow)],
-    lengths: &Lengths,
+    context: &Context<'_>,
     found: &mut IndexCheck,
     held: &mut Option<Sums>,
 ) -> Result<(), StoreError> {
     let mut by_id: BTreeMap<u32, Term> = BTreeMap::new();
     if let Some(rows) = view.rows(set.terms())? {
-        let visited = terms::visit(&rows, b"", &mut |bytes, id| {
-            let term = Term {
-                bytes: bytes.to_vec(),
-                postings: 0,
-                frequency: None,
-                last: None,
+        terms::visit(&rows, b"", &mut |bytes, value| {
+            found.terms += 1;
+            let (id, row) = match terms::decode(set, bytes, value) {
+                Ok(decoded) => decoded,
+                Err(error) if error.is_damage() => {
+                    found.problem(error.to_string());
+                    return Ok(true);
+                }
+                Err(error) => return Err(error),
             };
-            if by_id.insert(id, term).is_some() || u64::from(id) >= state.next_term {
-                found.problem(format!("term id {id} is not one term's"));
+            let name = format!("row \"{}\" of terms", bytes.escape_ascii());
+            if let Some(held) = held {
+                hold_row(&row, bytes, context.lengths, held);
+            }
+            check_row(&name, bytes, &row, context, found)?;
+            let frequency = row.document_frequency;
+            let postings = row.len() as u64;
+            if frequency == 0 || id.is_none() && u64::from(frequency) != postings {
+                found.problem(format!(
+                    "{name} has {postings} postings and says {frequency}"
+                ));
+            }
+            if let Some(id) = id {
+                let first_open = row.first_section();
+                let bytes = bytes.to_vec();
+                let term = Term {
+                    bytes,
+                    frequency,
+                    first_open,
+                    postings,
+                    last: None,
+                };
+                if by_id.insert(id, term).is_some() || u64::from(id) >= context.state.next_term {
+                    found.problem(format!("term id {id} is not one term's"));
+                }
             }
             Ok(true)
-        });
-        match visited {
-            Err(error) if error.is_damage() => found.problem(error.to_string()),
-            other => other?,
-        }
+        })?;
     }
-    found.terms = by_id.len() as u64;
     if let Some(rows) = view.rows(set.postings())? {
         for entry in rows.range::<u64>(..)? {
             let (key, value) = entry?;
             let key = key.value();
-            let id = (key >> 32) as u32;
-            let Some(term) = by_id.get_mut(&id) else {
-                found.problem(format!("posting row {key:x} has no term"));
+            let name = format!("posting row {key:x}");
+            let Some(term) = by_id.get_mut(&((key >> 32) as u32)) else {
+                found.problem(format!("{name} has no term"));
                 continue;
             };
             match postings::decode(set, key, value.value()) {
                 Ok(row) => {
-                    if let Some(held) = held {
-                        hold_row(&row, &term.bytes, lengths, held);
+                    let inside = row.first_section() > term.last
+                        && row.last_section().is_some_and(|last| last <= key as u32)
+                        && term
+                            .first_open
+                            .is_none_or(|open| row.last_section() < Some(open));
+                    if !inside || row.document_frequency != 0 {
+                        found.problem(format!("{name} is out of place"));
                     }
-                    check_row(key, &row, term, state, deltas, lengths, found)?;
+                    term.postings += row.len() as u64;
+                    term.last = row.last_section();
+                    if let Some(held) = held {
+                        hold_row(&row, &term.bytes, context.lengths, held);
+                    }
+                    check_row(&name, &term.bytes, &row, context, found)?;
                 }
                 Err(error) if error.is_damage() => found.problem(error.to_string()),
                 Err(error) => return Err(error),
@@ -256,9 +299,9 @@ fn check_postings(
         }
     }
     for (id, term) in &by_id {
-        if term.frequency.map(u64::from) != Some(term.postings) {
+        if u64::from(term.frequency) != term.postings {
             found.problem(format!(
-                "term {id} has {} postings, its open row says {:?}",
+                "term {id} has {} postings and says {}",
                 term.postings, term.frequency
             ));
         }
@@ -297,48 +340,36 @@ fn hold_deltas(
     Ok(())
 }
 
+/// Every posting is of a section that exists or whose removal waits, and within its front.
 fn check_row(
-    key: u64,
+    name: &str,
+    term: &[u8],
     row: &Row,
-    term: &mut Term,
-    state: &State,
-    deltas: &[(u64, DeltaRow)],
-    lengths: &Lengths,
+    context: &Context<'_>,
     found: &mut IndexCheck,
 ) -> Result<(), StoreError> {
-    let open = key == postings::open_key((key >> 32) as u32);
-    if open {
-        term.frequency = Some(row.document_frequency);
-    } else if row.is_empty() || row.document_frequency != 0 {
-        found.problem(format!("posting row {key:x} is not a closed row"));
-    }
-    let slice = slice_of(&term.bytes);
+    let slice = slice_of(term);
+    let folded = context.state.folded[slice];
+    let mut last = None;
     for block in &row.blocks {
         for posting in &block.postings {
             found.postings += 1;
-            term.postings += 1;
             let section = posting.section;
-            if term.last.is_some_and(|last| last >= section) || section > key as u32 {
-                found.problem(format!("posting row {key:x} has sections out of order"));
-            }
-            term.last = Some(section);
-            let bounded = match lengths.get(section) {
-                Some(length) => block.front.bounds(posting.weight, length),
+            let mut sound = last < Some(section);
+            last = Some(section);
+            match context.lengths.get(section) {
+                Some(length) => sound &= block.front.bounds(posting.weight, length),
                 None => {
-                    // A removal that waits.
                     let mut waits = false;
-                    for (_, delta) in deltas.iter().filter(|(at, _)| *at > state.folded[slice]) {
-                        waits |= delta
-                            .get(slice, &term.bytes)?
-                            .is_some_and(|change| change.removed.contains(&section));
+                    for (_, delta) in context.deltas.iter().filter(|(at, _)| *at > folded) {
+                        let change = delta.get(slice, term)?;
+                        waits |= change.is_some_and(|change| change.removed.contains(&section));
                     }
-                    waits
+                    sound &= waits;
                 }
-            };
-            if !bounded {
-                found.problem(format!(
-                    "posting row {key:x} is wrong about section {section}"
-                ));
+            }
+            if !sound {
+                found.problem(format!("{name} is wrong about section {section}"));
             }
         }
     }

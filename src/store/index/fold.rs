@@ -238,49 +238,32 @@ fn fold_terms(
     state: &mut State,
     changes: BTreeMap<&[u8], TermChange>,
 ) -> Result<(), StoreError> {
-    let mut known = Vec::with_capacity(changes.len());
     for (term, change) in changes {
-        if change.added.is_empty() && change.removed.is_empty() {
-            continue;
-        }
-        let (id, new) = match terms::get(terms, term)? {
-            Some(id) => (id, false),
-            None => {
-                let id = u32::try_from(state.next_term).map_err(|_| StoreError::TooLarge {
-                    what: "the dictionary",
-                    limit: 1 << 32,
-                })?;
-                state.next_term += 1;
-                terms::put(terms, term, id)?;
-                (id, true)
-            }
-        };
-        known.push((id, new, term, change));
-    }
-    // By id, which is the order of the rows.
-    known.sort_unstable_by_key(|(id, ..)| *id);
-    for (id, new, term, change) in known {
-        if fold_term(set, postings, id, new, change)? == 0 {
-            terms::remove(terms, term)?;
+        if !change.added.is_empty() || !change.removed.is_empty() {
+            fold_term(set, terms, postings, state, term, change)?;
         }
     }
     Ok(())
 }
 
-/// Changes the rows of one term; answers its document frequency.
+/// Changes the rows of one term.
 fn fold_term(
     set: IndexSet,
+    terms: &mut TermRows<'_>,
     postings: &mut NumberedRows<'_>,
-    id: u32,
-    new: bool,
+    state: &mut State,
+    term: &[u8],
     mut change: TermChange,
-) -> Result<u32, StoreError> {
-    let absent = || StoreError::damaged(format!("postings of term {id} lack a section"));
-    let open_key = postings::open_key(id);
-    let mut open = match postings.get(open_key)? {
-        Some(value) => postings::decode(set, open_key, value.value())?,
-        None if new => Row::default(),
-        None => return Err(StoreError::damaged(format!("term {id} has no open row"))),
+) -> Result<(), StoreError> {
+    let absent = || {
+        let term = term.escape_ascii();
+        StoreError::damaged(format!(
+            "the postings of \"{term}\" do not match the sections"
+        ))
+    };
+    let (mut id, mut open) = match terms.get(term)? {
+        Some(value) => terms::decode(set, term, value.value())?,
+        None => (None, Row::default()),
     };
     change.removed.sort_unstable();
     let first_open = open.first_section().unwrap_or(u32::MAX);
@@ -291,7 +274,9 @@ fn fold_term(
     if open.remove(opened) != opened.len() {
         return Err(absent());
     }
-    remove_closed(set, postings, id, closed, &absent)?;
+    if !closed.is_empty() {
+        remove_closed(set, postings, id.ok_or_else(absent)?, closed, &absent)?;
+    }
     let removed = u32::try_from(change.removed.len()).map_err(|_| absent())?;
     let added = u32::try_from(change.added.len()).map_err(|_| absent())?;
     open.document_frequency = open
@@ -301,23 +286,34 @@ fn fold_term(
         .ok_or_else(absent)?;
     for (Posting { section, weight }, length) in change.added {
         if open.last_section().is_some_and(|last| last >= section) {
-            return Err(StoreError::damaged(format!(
-                "term {id} has section {section} already"
-            )));
+            return Err(absent());
         }
         open.push(Posting { section, weight }, length);
     }
     for row in postings::split(&mut open) {
+        let term_id = match id {
+            Some(id) => id,
+            None => {
+                let new = u32::try_from(state.next_term)
+                    .ok()
+                    .filter(|&new| new < u32::MAX);
+                state.next_term += 1;
+                new.ok_or(StoreError::TooLarge {
+                    what: "the dictionary",
+                    limit: 1 << 32,
+                })?
+            }
+        };
+        id = Some(term_id);
         if let Some(last) = row.last_section() {
-            postings::put(set, postings, postings::key(id, last), &row)?;
+            postings::write(set, postings, postings::key(term_id, last), &row)?;
         }
     }
     if open.document_frequency == 0 {
-        postings.remove(open_key)?;
-    } else {
-        postings::put(set, postings, open_key, &open)?;
+        terms.remove(term)?;
+        return Ok(());
     }
-    Ok(open.document_frequency)
+    terms::write(set, terms, term, id, &open)
 }
 
 fn remove_closed(
@@ -329,7 +325,8 @@ fn remove_closed(
 ) -> Result<(), StoreError> {
     while let Some(&section) = sections.first() {
         let (key, mut row) = {
-            let mut rows = postings.range(postings::key(id, section)..postings::open_key(id))?;
+            let range = postings::key(id, section)..=postings::key(id, u32::MAX);
+            let mut rows = postings.range(range)?;
             let (key, value) = rows.next().ok_or_else(absent)??;
             let key = key.value();
             (key, postings::decode(set, key, value.value())?)
@@ -343,7 +340,7 @@ fn remove_closed(
         if row.is_empty() {
             postings.remove(key)?;
         } else {
-            postings::put(set, postings, key, &row)?;
+            postings::write(set, postings, key, &row)?;
         }
         sections = rest;
     }

@@ -4,9 +4,8 @@
 //! how they score is decided in `search`. Pages and code have one set of tables each.
 //!
 //! ```text
-//! terms     term bytes -> term id and a check of both (u64)
-//! postings  (term id << 32 | last section id of the row) -> row of postings, sealed;
-//!           the open row of a term has u32::MAX there and tells the exact document frequency
+//! terms     term bytes -> term id, exact document frequency and open row of postings, sealed
+//! postings  (term id << 32 | last section id of the row) -> closed row of postings, sealed
 //! lengths   section id / 1024 -> lengths of those sections, sealed
 //! delta     sequence number -> what one write added and removed, sealed; 0 -> state
 //! ```
@@ -61,7 +60,7 @@ pub enum IndexSet {
     Code,
 }
 
-type TermTable = TableDefinition<'static, &'static [u8], u64>;
+type TermTable = TableDefinition<'static, &'static [u8], &'static [u8]>;
 type RowTable = TableDefinition<'static, u64, &'static [u8]>;
 type BlockTable = TableDefinition<'static, u32, &'static [u8]>;
 
@@ -94,7 +93,7 @@ impl IndexSet {
     }
 }
 
-type TermRows<'txn> = Rows<'txn, &'static [u8], u64>;
+type TermRows<'txn> = Rows<'txn, &'static [u8], &'static [u8]>;
 type NumberedRows<'txn> = Rows<'txn, u64, &'static [u8]>;
 type BlockRows<'txn> = Rows<'txn, u32, &'static [u8]>;
 

@@ -1,28 +1,16 @@
-//! Tables `postings` and `code_postings`: the rows of all terms, since schema 1.
+//! Tables `postings` and `code_postings`: the closed rows of terms, since schema 1.
 //! Key: term id in the high half; in the low half a section id that no section of the row exceeds
-//! and every section of the next row does, or `u32::MAX` for the open row. Value: a row of
-//! `search::postings`, sealed.
-//! Written by folds and bulk loads. Invariants: every term has an open row; its document frequency
-//! is the number of postings in all rows of the term; closed rows are not empty.
+//! and every section of the next row does. Value: a row of `search::postings`, sealed.
+//! Written by folds and bulk loads. Invariants: rows are not empty; their sections are below those
+//! of the term's open row, which stands in `terms`.
 
 use super::super::codec;
 use super::super::error::StoreError;
 use super::{IndexSet, NumberedRows, ROW_VERSION};
 use crate::search::postings::{ROW_POSTINGS, Row, TermPostings};
 
-/// Low half of the key of an open row.
-const OPEN: u32 = u32::MAX;
-
 pub(crate) const fn key(term: u32, section: u32) -> u64 {
     ((term as u64) << 32) | section as u64
-}
-
-pub(crate) const fn open_key(term: u32) -> u64 {
-    key(term, OPEN)
-}
-
-pub(crate) fn seal(set: IndexSet, key: u64, payload: &[u8]) -> Vec<u8> {
-    codec::seal(set.names()[1], &key.to_be_bytes(), ROW_VERSION, payload)
 }
 
 fn unseal(set: IndexSet, key: u64, value: &[u8]) -> Result<&[u8], StoreError> {
@@ -31,14 +19,26 @@ fn unseal(set: IndexSet, key: u64, value: &[u8]) -> Result<&[u8], StoreError> {
 
 /// Names the row in an error of its payload.
 fn damaged(set: IndexSet, key: u64, error: impl std::fmt::Display) -> StoreError {
-    StoreError::damaged(format!("row {:x} of {}: {error}", key, set.names()[1]))
+    StoreError::damaged(format!("row {key:x} of {}: {error}", set.names()[1]))
 }
 
 pub(crate) fn decode(set: IndexSet, key: u64, value: &[u8]) -> Result<Row, StoreError> {
     Row::decode(unseal(set, key, value)?).map_err(|error| damaged(set, key, error))
 }
 
+/// Writes an encoded row.
 pub(crate) fn put(
+    set: IndexSet,
+    postings: &mut NumberedRows<'_>,
+    key: u64,
+    payload: &[u8],
+) -> Result<(), StoreError> {
+    let value = codec::seal(set.names()[1], &key.to_be_bytes(), ROW_VERSION, payload);
+    postings.insert(key, value.as_slice())?;
+    Ok(())
+}
+
+pub(crate) fn write(
     set: IndexSet,
     postings: &mut NumberedRows<'_>,
     key: u64,
@@ -46,48 +46,24 @@ pub(crate) fn put(
 ) -> Result<(), StoreError> {
     let mut payload = Vec::new();
     row.encode(&mut payload);
-    postings.insert(key, seal(set, key, &payload).as_slice())?;
-    Ok(())
+    put(set, postings, key, &payload)
 }
 
-/// Reads all rows of a term for queries.
+/// Reads the closed rows of a term for queries.
 pub(crate) fn load(
     set: IndexSet,
     postings: &NumberedRows<'_>,
     term: u32,
-) -> Result<TermPostings, StoreError> {
-    let mut loaded = TermPostings::default();
-    let mut open = false;
-    for entry in postings.range(key(term, 0)..=open_key(term))? {
+    into: &mut TermPostings,
+) -> Result<(), StoreError> {
+    for entry in postings.range(key(term, 0)..=key(term, u32::MAX))? {
         let (row_key, value) = entry?;
         let row_key = row_key.value();
-        open = row_key == open_key(term);
         let payload = unseal(set, row_key, value.value())?;
-        loaded
-            .push_row(payload)
+        into.push_row(payload)
             .map_err(|error| damaged(set, row_key, error))?;
     }
-    if !open {
-        return Err(StoreError::damaged(format!("term {term} has no open row")));
-    }
-    loaded.shrink();
-    Ok(loaded)
-}
-
-/// The exact document frequency in rows, read from the open row alone.
-pub(crate) fn document_frequency(
-    set: IndexSet,
-    postings: &NumberedRows<'_>,
-    term: u32,
-) -> Result<u32, StoreError> {
-    let key = open_key(term);
-    let Some(value) = postings.get(key)? else {
-        return Err(StoreError::damaged(format!("term {term} has no open row")));
-    };
-    let mut row = TermPostings::default();
-    row.push_row(unseal(set, key, value.value())?)
-        .map_err(|error| damaged(set, key, error))?;
-    Ok(row.document_frequency)
+    Ok(())
 }
 
 /// Splits full rows off the front of an open row that has grown too long.

@@ -158,7 +158,7 @@ impl<'a> IndexReader<'a> {
                     state: State::default(),
                     deltas: Vec::new(),
                     lengths: Arc::default(),
-                    norms: Arc::new(Norms::new(Scorer::new(0.0))),
+                    norms: Arc::new(Norms::new(Scorer::new(0.0), &Lengths::default())),
                     shared: cache,
                     own: Some(IndexCache::default()),
                 });
@@ -184,7 +184,8 @@ impl<'a> IndexReader<'a> {
                 state,
                 deltas,
                 lengths: lengths.unwrap_or_default(),
-                norms: norms.unwrap_or_else(|| Arc::new(Norms::new(Scorer::new(0.0)))),
+                norms: norms
+                    .unwrap_or_else(|| Arc::new(Norms::new(Scorer::new(0.0), &Lengths::default()))),
                 shared: cache,
                 own,
             })
@@ -235,10 +236,10 @@ impl<'a> IndexReader<'a> {
         let mut frequency = 0;
         guard(|| {
             if let Some(terms) = self.view.rows(self.set.terms())?
-                && let Some(id) = terms::get(&terms, term)?
-                && let Some(rows) = self.view.rows(self.set.postings())?
+                && let Some(value) = terms.get(term)?
             {
-                frequency = u64::from(postings::document_frequency(self.set, &rows, id)?);
+                let (_, row) = terms::open(self.set, term, value.value())?;
+                frequency = u64::from(terms::frequency(self.set, term, row)?);
             }
             Ok(())
         })?;
@@ -309,13 +310,21 @@ impl<'a> IndexReader<'a> {
             let Some(terms) = self.view.rows(self.set.terms())? else {
                 return Ok(None);
             };
-            let Some(id) = terms::get(&terms, term)? else {
+            let Some(value) = terms.get(term)? else {
                 return Ok(None);
             };
-            let Some(rows) = self.view.rows(self.set.postings())? else {
-                return Err(StoreError::damaged("the index has terms but no postings"));
-            };
-            postings::load(self.set, &rows, id).map(|rows| Some(Arc::new(rows)))
+            let (id, open) = terms::open(self.set, term, value.value())?;
+            let mut loaded = TermPostings::default();
+            if let Some(id) = id
+                && let Some(rows) = self.view.rows(self.set.postings())?
+            {
+                postings::load(self.set, &rows, id, &mut loaded)?;
+            }
+            loaded
+                .push_row(open)
+                .map_err(|error| StoreError::damaged(error.to_string()))?;
+            loaded.shrink();
+            Ok(Some(Arc::new(loaded)))
         })?;
         if let Some(mut cached) = self.cached() {
             let size = rows.as_ref().map_or(0, |rows| rows.memory());
@@ -349,7 +358,7 @@ impl<'a> IndexReader<'a> {
                 recent.extend(live.filter(|posting| self.lengths.get(posting.section).is_some()));
             }
         }
-        let plan = Plan::new(rows, &recent, &self.lengths, &self.norms);
+        let plan = Plan::new(rows, &recent, &self.norms);
         let planned = Arc::new(Planned {
             document_frequency: frequency,
             plan,
@@ -455,8 +464,9 @@ impl Cached {
                 }
             }
         }
+        let scorer = Scorer::new(state.average_length());
+        self.norms = Some(Arc::new(Norms::new(scorer, &lengths)));
         self.lengths = Some(lengths);
-        self.norms = Some(Arc::new(Norms::new(Scorer::new(state.average_length()))));
         self.sequence = state.sequence;
         Ok(())
     }

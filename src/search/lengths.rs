@@ -9,6 +9,11 @@
 //!          a number is length + 1, or 0 where there is no section
 //! ```
 
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "section ids are u32 by construction, and numbers fit the bits they were measured for"
+)]
+
 use std::collections::BTreeMap;
 
 use bitpacking::{BitPacker, BitPacker4x};

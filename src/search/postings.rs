@@ -24,6 +24,11 @@
 //! Invariant: section ids rise strictly within a term. Decoding answers an error for bytes that
 //! break the layout, and never panics.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "counts in a row are at most 1024, and bits at most 32"
+)]
+
 use bitpacking::{BitPacker, BitPacker4x};
 
 /// Postings of a full sub-block.
@@ -560,12 +565,12 @@ impl TermPostings {
                 }
                 *slot = take(&mut rest).unwrap_or(1);
             }
-        } else if let Some(packed) = body.get(packed_bytes(block.form)..) {
-            if packed.len() >= packed_bytes(block.weight_bits) {
-                BitPacker4x::new().decompress(packed, weights, block.weight_bits);
-                for weight in weights {
-                    *weight = weight.wrapping_add(1);
-                }
+        } else if let Some(packed) = body.get(packed_bytes(block.form)..)
+            && packed.len() >= packed_bytes(block.weight_bits)
+        {
+            BitPacker4x::new().decompress(packed, weights, block.weight_bits);
+            for weight in weights {
+                *weight = weight.wrapping_add(1);
             }
         }
     }

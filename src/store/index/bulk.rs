@@ -57,11 +57,8 @@ const INLINE: usize = 8;
 
 impl Entry {
     fn ends(&self) -> (u32, u32) {
-        let [a, b, c, d, e, f, g, h] = self.head;
-        (
-            u32::from_le_bytes([a, b, c, d]),
-            u32::from_le_bytes([e, f, g, h]),
-        )
+        let both = u64::from_le_bytes(self.head);
+        (both as u32, (both >> 32) as u32)
     }
 
     fn set_ends(&mut self, first: u32, last: u32) {

@@ -124,7 +124,7 @@ const LAYOUT: fn() -> StoreError = || StoreError::damaged("a delta row breaks it
 impl DeltaRow {
     fn parse(bytes: Vec<u8>) -> Result<Self, PostingsError> {
         let mut rest = bytes.as_slice();
-        let mut ids = |rest: &mut &[u8], lengths: bool| {
+        let ids = |rest: &mut &[u8], lengths: bool| {
             let count = take(rest)? as usize;
             let mut list = Vec::new();
             let mut id = 0u32;
@@ -239,17 +239,6 @@ impl DeltaRow {
             .flatten()
             .map(|&start| self.entry(start).0)
             .filter(move |term| term.starts_with(prefix))
-    }
-
-    /// About how much memory this takes.
-    pub(crate) fn memory(&self) -> usize {
-        let terms: usize = self.slices.iter().map(|starts| starts.capacity() * 4).sum();
-        self.bytes.capacity() + terms + self.removed.capacity() * 4 + self.added.capacity() * 8
-    }
-
-    /// Number of terms.
-    pub(crate) fn len(&self) -> usize {
-        self.slices.iter().map(Vec::len).sum()
     }
 }
 

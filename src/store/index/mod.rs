@@ -21,6 +21,11 @@
 //! in `delta`, but it has no length any more, and scoring ignores it; document frequency, number of
 //! sections and total length are exact in every state.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "keys are put together from u32 halves, and section and term ids are u32 by construction"
+)]
+
 mod bulk;
 mod check;
 mod delta;

@@ -6,6 +6,7 @@
 //! works without it.
 
 use std::cmp::Ordering;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -436,10 +437,10 @@ impl Cached {
         // All or nothing below: a failure leaves a cache that starts again.
         self.sequence = 0;
         for sequence in state.folded_whole() + 1..=state.sequence {
-            if !self.deltas.contains_key(&sequence) {
-                if let Some(row) = delta::read(set, delta, sequence)? {
-                    self.deltas.insert(sequence, Arc::new(row));
-                }
+            if let Entry::Vacant(place) = self.deltas.entry(sequence)
+                && let Some(row) = delta::read(set, delta, sequence)?
+            {
+                place.insert(Arc::new(row));
             }
         }
         let complete = (known + 1..=state.sequence).all(|at| self.deltas.contains_key(&at));

@@ -82,6 +82,7 @@ pub(crate) fn write(
 
 /// Calls `visit` with each term that begins with `prefix` and its value, in byte order, until it
 /// answers false.
+#[expect(clippy::type_complexity, reason = "the closure is spelled out once")]
 pub(crate) fn visit(
     terms: &TermRows<'_>,
     prefix: &[u8],

@@ -43,6 +43,8 @@ impl From<io::Error> for Failure {
 pub(crate) struct Console {
     pub(crate) json: bool,
     pub(crate) quiet: bool,
+    /// Whether the person wants more than the usual.
+    pub(crate) verbose: bool,
     /// Colours of standard output.
     pub(crate) palette: Palette,
     /// Colours of standard error.
@@ -57,6 +59,7 @@ impl Console {
         Ok(Self {
             json: globals.json,
             quiet: globals.quiet,
+            verbose: globals.verbose > 0,
             palette: Palette::new(!globals.json && colors_stdout(globals.color)),
             talk: Palette::new(talk),
         })
@@ -67,6 +70,7 @@ impl Console {
         Self {
             json,
             quiet: false,
+            verbose: false,
             palette: Palette::new(false),
             talk: Palette::new(colors_stderr(Color::Auto)),
         }

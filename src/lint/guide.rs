@@ -1,20 +1,8 @@
-//! What people read about the codes: docs/diagnostics.md and `llmwiki explain`, both made from
-//! the registry.
+//! What people read about the codes: docs/diagnostics.md, made from the registry.
 
 use std::fmt::Write;
 
-use super::registry::{RULES, Rule, Severity, rule};
-
-/// What `explain CODE` prints; none for a code that does not exist.
-pub fn explain(code: &str) -> Option<String> {
-    let rule = rule(&code.to_ascii_uppercase())?;
-    let mut text = format!("{} ({})\n\n", rule.code, kind(rule));
-    let _ = writeln!(text, "{}.\n", capitalised(rule.meaning));
-    let _ = writeln!(text, "What to do: {}.\n", rule.hint);
-    let _ = writeln!(text, "Wrong:\n{}\n", indented(rule.bad));
-    let _ = writeln!(text, "Right:\n{}", indented(rule.good));
-    Some(text)
-}
+use super::registry::{RULES, Rule, Severity};
 
 /// The text of docs/diagnostics.md.
 pub fn diagnostics_page() -> String {
@@ -68,28 +56,4 @@ fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(letters).collect()
     })
-}
-
-fn indented(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("    {line}"))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_code_is_explained_in_any_case_of_letters() {
-        for rule in RULES {
-            let text = explain(&rule.code.as_str().to_lowercase()).expect("known");
-            assert!(
-                text.contains(rule.code.as_str()) && text.contains("What to do"),
-                "{text}"
-            );
-        }
-        assert_eq!(explain("NO_SUCH_CODE"), None);
-    }
 }

@@ -6,6 +6,7 @@
 //! `render` functions turn a report into text, JSON lines, SARIF or GitHub annotations.
 
 mod anchors;
+mod excerpt;
 mod facts;
 mod gather;
 mod gather_store;
@@ -21,7 +22,8 @@ mod store_facts;
 #[cfg(test)]
 mod testing;
 
-pub use guide::{diagnostics_page, explain};
+pub use excerpt::Excerpts;
+pub use guide::diagnostics_page;
 pub use registry::{Code, RULES, Rule, Severity, rule};
 pub use run::{Diagnostic, LintOptions, LintReport, run, run_with_store};
 

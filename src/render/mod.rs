@@ -15,7 +15,7 @@ mod verify;
 
 pub(crate) use explain::explain;
 pub(crate) use history::history;
-pub(crate) use lint::lint;
+pub(crate) use lint::{LintText, lint};
 pub(crate) use pages::{list_pages, upsert_page};
 pub(crate) use restore::restore;
 pub(crate) use search::search;

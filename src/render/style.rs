@@ -24,6 +24,11 @@ impl Palette {
         Self { color }
     }
 
+    /// Whether there is any colour.
+    pub(crate) const fn is_colored(self) -> bool {
+        self.color
+    }
+
     fn paint(self, style: Style, text: &str) -> String {
         if self.color && !text.is_empty() {
             format!("{style}{text}{style:#}")

@@ -284,7 +284,7 @@ fn lint_speaks_to_other_programs_from_where_they_stand() {
     // Where nobody links to a page there is a warning.
     assert_eq!(
         shell
-            .run(["lint", "--skip", "BROKEN_PAGE_LINK", "--deny-warnings"])
+            .run(["lint", "--skip", "BROKEN_PAGE_LINK", "--deny", "warnings"])
             .status,
         1
     );

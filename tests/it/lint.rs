@@ -13,6 +13,7 @@ use llmwiki::tree::{RootState, STORE_FILE, locate};
 use llmwiki::wiki::Wiki;
 use serde_json::Value;
 
+use crate::cli_support::Shell;
 use crate::lint_trees::put;
 
 fn data(name: &str) -> PathBuf {
@@ -388,12 +389,59 @@ fn every_fixture_belongs_to_a_code() {
 #[test]
 fn diagnostics_page_is_what_the_rules_say() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/diagnostics.md");
-    if std::env::var_os("LLMWIKI_UPDATE").is_some() {
+    if std::env::var_os("LLMWIKI_UPDATE_DOCS").is_some() {
         std::fs::write(&path, diagnostics_page()).unwrap();
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == diagnostics_page(),
-        "docs/diagnostics.md is stale: run `LLMWIKI_UPDATE=1 cargo test diagnostics_page`"
+        "docs/diagnostics.md is stale: run `LLMWIKI_UPDATE_DOCS=1 cargo test diagnostics_page`"
+    );
+}
+
+#[test]
+fn the_console_prints_each_format_and_exits_with_the_answer() {
+    let shell = Shell::new();
+    let root = sound_wiki(shell.path(), false);
+    let lint = |more: &[&str]| {
+        shell.run(
+            ["--root", "wiki", "lint"]
+                .iter()
+                .chain(more)
+                .copied()
+                .collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(lint(&[]).status, 0);
+    assert_eq!(lint(&["--deny", "warnings"]).status, 1);
+    assert_eq!(
+        lint(&["--deny", "warnings", "--skip", "INDEX_MISSING"]).status,
+        0
+    );
+    assert_eq!(lint(&["--only", "NO_SUCH"]).status, 2);
+
+    let page = root.join("pages/index.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    std::fs::write(&page, text.replace("guides/setup.md", "guides/gone.md")).unwrap();
+    let text = lint(&["--only", "BROKEN_PAGE_LINK"]);
+    assert_eq!(text.status, 1);
+    assert!(text.text().contains("^^^^"), "{}", text.text());
+    assert_eq!(
+        lint(&["--only", "BROKEN_PAGE_LINK", "--format", "github"]).text(),
+        "::error file=wiki/pages/index.md,line=11,title=BROKEN_PAGE_LINK::\
+         page \"guides/gone\" does not exist\n"
+    );
+    let lines = lint(&["--format", "jsonl"]).json_lines();
+    let json = lint(&["--format", "json"]).json();
+    assert_eq!(json["diagnostics"].as_array().unwrap(), &lines);
+    assert_eq!(json, lint(&["--json"]).json());
+    let log: Value = serde_json::from_str(lint(&["--format", "sarif"]).text()).unwrap();
+    assert_eq!(
+        log["runs"][0]["results"].as_array().unwrap().len(),
+        lines.len()
+    );
+    assert_eq!(
+        lint(&["pages/guides", "--format", "jsonl", "--skip", "ORPHAN_PAGE"]).text(),
+        ""
     );
 }

@@ -1,41 +1,54 @@
 //! `lint`.
 
+use std::path::Path;
+
+use clap::ValueEnum;
+
 use super::Command;
 use crate::cli::Exit;
 use crate::cli::output::Failure;
 use crate::cli::session::Session;
 use crate::error::{Error, ErrorCode};
-use crate::lint::LintReport;
 use crate::lint::render::{github, jsonl, sarif};
+use crate::lint::{Excerpts, LintReport};
 use crate::ops::{Lint, Operation as _};
-use crate::render;
+use crate::render::{self, LintText};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LintArgs {
     #[command(flatten)]
     request: Lint,
-    /// Print at most this many findings, 1 to 100; --json always prints all
+    /// How to print what was found
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Print at most this many findings, 1 to 100; for text only
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Warnings count as errors: exit status 1
-    #[arg(long)]
-    deny_warnings: bool,
-    /// How to print; all but text print every finding
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
-    format: Format,
+    /// Findings that count as errors too: exit status 1
+    #[arg(long, value_enum, value_name = "WHAT")]
+    deny: Option<Deny>,
 }
 
 /// How findings are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people
     Text,
+    /// One JSON document, as --json
+    Json,
     /// One JSON object a line for each finding
     Jsonl,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Annotations of a GitHub workflow
+    /// Annotations for GitHub Actions
     Github,
+}
+
+/// What counts as an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Deny {
+    /// Warnings
+    Warnings,
 }
 
 impl Command for Lint {
@@ -50,16 +63,23 @@ impl Command for Lint {
                 return Err(Error::new(ErrorCode::InvalidArgument, message).into());
             }
         };
+        let format = match args.format {
+            None if session.console.json => Format::Json,
+            None => Format::Text,
+            Some(format) => format,
+        };
         let report = args.request.run(&session.wiki, &session.ctx)?;
+        session.clear_progress();
         let console = &session.console;
-        match args.format {
-            _ if console.json => console.json(&report)?,
+        let base = base_of(session.wiki.root());
+        match format {
             Format::Text => print(&report, limit, session)?,
+            Format::Json => console.json(&report)?,
             Format::Jsonl => console.text(&jsonl(&report))?,
-            Format::Sarif => console.text(&sarif(&report, &base(session)))?,
-            Format::Github => console.text(&github(&report, &base(session)))?,
+            Format::Sarif => console.text(&sarif(&report, &base))?,
+            Format::Github => console.text(&github(&report, &base))?,
         }
-        Ok(if report.passes(args.deny_warnings) {
+        Ok(if report.passes(args.deny.is_some()) {
             Exit::Done
         } else {
             Exit::No
@@ -71,21 +91,23 @@ impl Command for Lint {
     }
 }
 
-/// The root as seen from the working directory, where the consumers of these formats stand.
-fn base(session: &Session) -> String {
-    let root = session.wiki.root();
-    let below = std::env::current_dir()
-        .ok()
-        .and_then(|here| root.strip_prefix(here).ok().map(ToOwned::to_owned));
-    below
-        .unwrap_or_else(|| root.to_owned())
-        .to_string_lossy()
-        .into_owned()
+/// The root as seen from the working directory, where programs that read reports stand.
+fn base_of(root: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let base = root.strip_prefix(&here).unwrap_or(root);
+    base.to_string_lossy().into_owned()
 }
 
 fn print(report: &LintReport, limit: usize, session: &Session) -> Result<(), Failure> {
     let console = &session.console;
-    console.text(&render::lint(report, limit, console.palette))?;
+    let mut excerpts = Excerpts::new(session.wiki.root());
+    let mut how = LintText {
+        limit,
+        verbose: console.verbose,
+        palette: console.palette,
+        line: &mut |path, line| excerpts.line(path, line),
+    };
+    console.text(&render::lint(report, &mut how))?;
     if let Some(first) = report.diagnostics.first() {
         console.hint(&format!("`llmwiki explain {}` says more", first.code));
     }

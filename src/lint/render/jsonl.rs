@@ -8,7 +8,8 @@ use crate::lint::LintReport;
 pub fn jsonl(report: &LintReport) -> String {
     let mut text = String::new();
     for found in &report.diagnostics {
-        let _ = writeln!(text, "{}", serde_json::json!(found));
+        // Strings and numbers always have a JSON form.
+        let _ = writeln!(text, "{}", serde_json::to_string(found).unwrap_or_default());
     }
     text
 }

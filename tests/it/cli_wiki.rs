@@ -261,7 +261,8 @@ fn lint_speaks_to_other_programs_from_where_they_stand() {
     let text = shell.run(["lint", "--only", "BROKEN_PAGE_LINK"]);
     assert_eq!(text.status, 1);
     assert!(
-        text.text().starts_with("pages/a.md:8: error: "),
+        text.text().starts_with("error[BROKEN_PAGE_LINK]: ")
+            && text.text().contains("--> pages/a.md:8:6"),
         "{}",
         text.text()
     );

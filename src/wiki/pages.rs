@@ -308,7 +308,7 @@ impl Writing<'_> {
         }
         let created = present.file.is_none();
         if created {
-            check_collision(batch, id)?;
+            check_collision(&self.tree, batch, id)?;
         }
         let unchanged = present.sha256 == Some(prepared.sha256);
         if unchanged
@@ -482,12 +482,21 @@ pub(super) fn unproven_stamp(size: u64, sha256: ContentHash) -> StampRecord {
     }
 }
 
-/// Refuses a new id that some file system would take for an existing one.
-fn check_collision(view: &View, id: &PageId) -> Result<()> {
-    let other = view
-        .pages_named(NameKind::Id, &id.fold_key())?
-        .into_iter()
-        .find(|other| other != id);
+/// Refuses a new id that some file system would take for an existing one. A page whose file a
+/// person took away, which the store may not have noticed yet, is in nobody's way.
+fn check_collision(tree: &Tree, view: &View, id: &PageId) -> Result<()> {
+    let mut other = None;
+    for named in view.pages_named(NameKind::Id, &id.fold_key())? {
+        let path = RelPath::page(named.as_str())?;
+        // The file of a page that this very batch writes is only promised.
+        let is_there = || -> Result<bool> {
+            Ok(view.intent(path.as_bytes())?.is_some() || tree.stat(&path)?.is_some())
+        };
+        if named != *id && is_there()? {
+            other = Some(named);
+            break;
+        }
+    }
     match other {
         None => Ok(()),
         Some(other) => Err(Error::new(

@@ -584,6 +584,12 @@ impl Writing<'_> {
                 };
                 let staged = match (staged, ready) {
                     (Some(staged), Some(file)) if ContentHash::of(&file.bytes) == hash => staged,
+                    // The staged file went into place and a person took it away since: a new
+                    // page has no old file by which to tell, but its staged one is gone.
+                    _ if intent.old.is_none() => {
+                        self.finish(path, intent.revision, None);
+                        return Ok(());
+                    }
                     _ => {
                         let text =
                             self.store
@@ -686,10 +692,10 @@ impl Writing<'_> {
             && hash != intent.new
             && let Some(id) = page_of(path)
         {
-            let mut batch = self.store.write()?;
+            let mut batch = self.batch()?;
             let note = self.note(How::DISPLACED, "");
             kept = Some(put::keep_text(&mut batch, &id, &file.bytes, &note)?);
-            batch.commit()?;
+            self.commit(batch)?;
         }
         self.tree.remove_staged(out)?;
         Ok(kept)

@@ -145,6 +145,23 @@ fn a_deleted_file_is_a_deletion_and_can_be_restored() {
 }
 
 #[test]
+fn a_new_page_that_a_person_deletes_is_not_brought_back_by_the_next_process() {
+    let (wiki, source) = one_page();
+    wiki.page("b", source, "# B\n\nbeta words\n");
+    let next = wiki.again();
+    drop(wiki);
+    fs::remove_file(next.file("b")).unwrap();
+    next.page("c", source, "# C\n\ngamma words\n");
+    assert!(!next.file("b").exists(), "a deletion is not undone");
+    assert!(next.search("beta").is_empty());
+    assert_eq!(next.story("b"), ["written", "vanished"]);
+    // Its name is free, also in another case.
+    next.page("B", source, "# B\n\nbeta again\n");
+    assert_eq!(next.search("beta"), ["B"]);
+    next.must_be_sound();
+}
+
+#[test]
 fn a_page_deleted_and_recreated_is_the_new_one() {
     let (wiki, source) = one_page();
     fs::remove_file(wiki.file("a")).unwrap();

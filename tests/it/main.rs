@@ -29,6 +29,7 @@ mod git;
 mod hostile_markdown;
 mod lint;
 mod lint_trees;
+mod regressions;
 mod search_standard;
 mod torture;
 mod vectors;

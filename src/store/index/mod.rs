@@ -37,6 +37,8 @@ mod terms;
 
 pub use bulk::BulkIndexer;
 pub use check::{ExpectedPostings, IndexCheck, check, check_against};
+#[doc(hidden)]
+pub use delta::decode as decode_delta;
 pub use fold::{apply, clear};
 pub use reader::{IndexCache, IndexReader, TieKey};
 

@@ -29,6 +29,8 @@
     reason = "counts in a row are at most 1024, and bits at most 32"
 )]
 
+use std::borrow::Cow;
+
 use bitpacking::{BitPacker, BitPacker4x};
 
 /// Postings of a full sub-block.
@@ -163,6 +165,12 @@ impl Row {
             .postings
             .last()
             .map(|posting| posting.section)
+    }
+
+    /// Takes all postings out.
+    pub fn clear(&mut self) {
+        self.document_frequency = 0;
+        self.blocks.clear();
     }
 
     /// Appends a posting whose section id is above all others.
@@ -301,8 +309,10 @@ fn encode_block(
             u32::try_from(bodies.len() - start).unwrap_or(u32::MAX),
         );
     }
-    let mut front = block.front.clone();
-    front.shrink();
+    let mut front = Cow::Borrowed(&block.front);
+    if front.0.len() > FRONT_PAIRS {
+        front.to_mut().shrink();
+    }
     heads.push(u8::try_from(front.0.len()).unwrap_or(u8::MAX));
     let mut previous = (0, 0);
     for &(weight, length) in &front.0 {

@@ -37,12 +37,12 @@ pub const WINDOW: usize = 1024;
 const WINDOW_MASK: usize = WINDOW - 1;
 const WINDOW_BITS: u32 = WINDOW.trailing_zeros();
 
-/// Lists of at most this many sub-blocks are kept decoded.
-const FLAT_BLOCKS: usize = 16;
+/// Lists of at most this many sub-blocks are kept decoded. (Unit tests have small corpora.)
+const FLAT_BLOCKS: usize = if cfg!(test) { 1 } else { 16 };
 /// Asking a list about one section costs as much as summing up so many of its postings.
 const ASKING_COSTS: usize = 10;
 /// Queries with at most this many postings are merged without pruning.
-const MERGE_POSTINGS: usize = 512;
+const MERGE_POSTINGS: usize = if cfg!(test) { 64 } else { 512 };
 
 /// Beyond this many section ids an array of sums for all of them is too much memory.
 const SCATTER_SECTIONS: usize = 1 << 22;
@@ -1262,7 +1262,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(128))]
+        #![proptest_config(ProptestConfig::with_cases(512))]
         #[test]
         fn the_pruned_answer_is_the_exhaustive_one_bit_for_bit(
             corpus in corpus(),

@@ -1,9 +1,9 @@
 //! Building an index whole: rows are written once, in the order of their keys, without delta rows.
 //!
 //! A section's terms are scattered over the whole vocabulary, so what costs is waiting for memory.
-//! Hence one table of hashes, entries of half a cache line that hold the first postings
+//! Hence one table of hashes, entries of one cache line that hold the term and its first postings
 //! themselves, chunks from an arena for more, and look-ups of a section done side by side.
-//! Memory: about 60 bytes a term, 2.5 bytes for each of at most 1024 pending postings of a term,
+//! Memory: about 80 bytes a term, 2.5 bytes for each of at most 1024 pending postings of a term,
 //! 1.5 bytes for each posting in closed rows: below 1 GiB for 75 million postings.
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -12,7 +12,7 @@ use super::super::batch::Batch;
 use super::super::error::{StoreError, guard};
 use super::super::snapshot::View;
 use super::terms::{self, term_key};
-use super::{IndexSet, SLICES, fold, lengths, postings};
+use super::{IndexSet, fold, lengths, postings};
 use crate::search::AnalyzedSection;
 use crate::search::lengths::Lengths;
 use crate::search::postings::{Posting, ROW_POSTINGS, Row, put, take};
@@ -34,36 +34,54 @@ pub struct BulkIndexer {
     /// Room that is used again: the hashes of a section's terms, and what its slots held.
     found: Vec<(u32, u64)>,
     pending: Vec<u8>,
+    row: Row,
 }
 
 /// One term.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Entry {
-    text: u32,
+    /// The term and, last, its length; of a long one the place in `texts`.
+    text: [u8; INLINE_TEXT + 1],
+    /// Number of chunks; none while the pending postings stand in `head`.
+    chunks: u8,
+    pending: u16,
+    /// Bytes used of the last chunk, or of `head`.
+    used: u16,
     frequency: u32,
     /// Section before the first pending posting, and the last section.
     base: u32,
     last: u32,
-    pending: u16,
-    /// Bytes used of the last chunk, or of `head`.
-    used: u16,
-    /// Number of chunks; none while the pending postings stand in `head`.
-    chunks: u8,
     /// Pending (gap, weight)* themselves, or the first and the last chunk.
     head: [u8; INLINE],
 }
 
-const INLINE: usize = 8;
+const INLINE_TEXT: usize = 17;
+const INLINE: usize = 28;
+const _: () = assert!(size_of::<Entry>() == 64);
+/// In place of a length: the text is elsewhere.
+const LONG_TEXT: u8 = u8::MAX;
 
 impl Entry {
+    /// The term.
+    fn text<'a>(&'a self, texts: &'a [u8]) -> &'a [u8] {
+        match self.text[INLINE_TEXT] {
+            LONG_TEXT => {
+                let [a, b, c, d, ..] = self.text;
+                long_text(texts, u32::from_le_bytes([a, b, c, d]))
+            }
+            length => &self.text[..usize::from(length)],
+        }
+    }
+
     fn ends(&self) -> (u32, u32) {
-        let both = u64::from_le_bytes(self.head);
-        (both as u32, (both >> 32) as u32)
+        let number = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_le_bytes);
+        (number(&self.head[..4]), number(&self.head[4..8]))
     }
 
     fn set_ends(&mut self, first: u32, last: u32) {
         self.head[..4].copy_from_slice(&first.to_le_bytes());
-        self.head[4..].copy_from_slice(&last.to_le_bytes());
+        self.head[4..8].copy_from_slice(&last.to_le_bytes());
     }
 
     fn append(&mut self, mut bytes: &[u8], chunks: &mut Chunks) {
@@ -223,7 +241,7 @@ impl Table {
 }
 
 /// The term whose length and bytes begin at `start`.
-fn text(texts: &[u8], start: u32) -> &[u8] {
+fn long_text(texts: &[u8], start: u32) -> &[u8] {
     let mut rest = texts.get(start as usize..).unwrap_or_default();
     let length = take(&mut rest).unwrap_or(0) as usize;
     rest.get(..length).unwrap_or_default()
@@ -258,13 +276,18 @@ impl BulkIndexer {
         self.table.reserve(analyzed.terms.len());
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        // Two short loops, so that the processor waits for many slots at once.
+        // Short loops, so that the processor waits for many slots and entries at once.
         for (term, _) in &analyzed.terms {
             found.push((xxh3_64(&term_key(term.as_bytes())) as u32, 0));
         }
         for (hash, slot) in &mut found {
             *slot = self.table.slots[self.table.place(*hash)];
         }
+        let entries = found.iter().filter_map(|(_, slot)| {
+            let entry = (*slot as u32).checked_sub(1)?;
+            self.entries.get(entry as usize)
+        });
+        std::hint::black_box(entries.fold(0, |sum: u32, entry| sum.wrapping_add(entry.last)));
         for ((term, weight), &(hash, slot)) in analyzed.terms.iter().zip(&found) {
             if *weight > 0 {
                 let entry = self.entry(&term_key(term.as_bytes()), hash, slot)?;
@@ -286,7 +309,7 @@ impl BulkIndexer {
         while slot != 0 {
             if (slot >> 32) as u32 == hash {
                 let entry = (slot as u32 - 1) as usize;
-                if text(&self.texts, self.entries[entry].text) == term {
+                if self.entries[entry].text(&self.texts) == term {
                     return Ok(entry);
                 }
             }
@@ -297,17 +320,25 @@ impl BulkIndexer {
         let number = u32::try_from(entry + 1).map_err(|_| too_large())?;
         self.table.slots[place] = (u64::from(hash) << 32) | u64::from(number);
         self.table.used += 1;
-        let text = u32::try_from(self.texts.len()).map_err(|_| too_large())?;
-        put(&mut self.texts, term.len() as u32);
-        self.texts.extend_from_slice(term);
+        let mut text = [0; INLINE_TEXT + 1];
+        if term.len() <= INLINE_TEXT {
+            text[..term.len()].copy_from_slice(term);
+            text[INLINE_TEXT] = term.len() as u8;
+        } else {
+            let place = u32::try_from(self.texts.len()).map_err(|_| too_large())?;
+            put(&mut self.texts, term.len() as u32);
+            self.texts.extend_from_slice(term);
+            text[..4].copy_from_slice(&place.to_le_bytes());
+            text[INLINE_TEXT] = LONG_TEXT;
+        }
         self.entries.push(Entry {
             text,
+            chunks: 0,
+            pending: 0,
+            used: 0,
             frequency: 0,
             base: u32::MAX,
             last: u32::MAX,
-            pending: 0,
-            used: 0,
-            chunks: 0,
             head: [0; INLINE],
         });
         Ok(entry)
@@ -327,9 +358,11 @@ impl BulkIndexer {
         entry.pending += 1;
         entry.frequency += 1;
         if usize::from(entry.pending) == ROW_POSTINGS {
-            let row = pending_row(entry, &mut self.chunks, &mut self.pending, &self.lengths)?;
+            let room = &mut self.pending;
+            pending_row(entry, &mut self.chunks, room, &self.lengths, &mut self.row)?;
+            self.row.document_frequency = 0;
             let mut bytes = Vec::new();
-            row.encode(&mut bytes);
+            self.row.encode(&mut bytes);
             self.rows
                 .push((at as u32, section, bytes.into_boxed_slice()));
         }
@@ -359,7 +392,6 @@ impl BulkIndexer {
             state.sections = self.sections;
             state.total_length = self.total_length;
             state.next_section = state.next_section.max(self.next_section);
-            state.folded = [state.sequence; SLICES];
             lengths::store(set, &mut view.rows_mut(set.lengths())?, &self.lengths)?;
             let ids = self.write_closed(view, set)?;
             state.next_term = ids.len() as u64;
@@ -387,39 +419,41 @@ impl BulkIndexer {
     fn write_terms(&mut self, view: &View, set: IndexSet, ids: &[u32]) -> Result<(), StoreError> {
         let mut order: Vec<u32> = (0u32..).take(self.entries.len()).collect();
         let (entries, texts) = (&self.entries, &self.texts);
-        order.sort_unstable_by_key(|&at| text(texts, entries[at as usize].text));
+        order.sort_unstable_by_key(|&at| entries[at as usize].text(texts));
         let mut rows = view.rows_mut(set.terms())?;
+        let mut term = Vec::new();
         for at in order {
             let entry = &mut self.entries[at as usize];
-            let (start, frequency) = (entry.text, entry.frequency);
-            let mut open = pending_row(entry, &mut self.chunks, &mut self.pending, &self.lengths)?;
-            open.document_frequency = frequency;
+            term.clear();
+            term.extend_from_slice(entry.text(&self.texts));
+            let room = &mut self.pending;
+            pending_row(entry, &mut self.chunks, room, &self.lengths, &mut self.row)?;
+            self.row.document_frequency = entry.frequency;
             let id = ids.binary_search(&at).ok().map(|id| id as u32);
-            terms::write(set, &mut rows, text(&self.texts, start), id, &open)?;
+            terms::write(set, &mut rows, &term, id, &self.row)?;
         }
         Ok(())
     }
 }
 
-/// The pending postings of an entry, which has none afterwards.
+/// Moves the pending postings of an entry into a row, in place of what that held.
 fn pending_row(
     entry: &mut Entry,
     chunks: &mut Chunks,
     room: &mut Vec<u8>,
     lengths: &Lengths,
-) -> Result<Row, StoreError> {
+    row: &mut Row,
+) -> Result<(), StoreError> {
     let lost = |_| StoreError::damaged("postings that were just collected");
     let (count, mut section) = (entry.pending, entry.base);
     entry.drain(chunks, room);
     let mut rest = room.as_slice();
-    let mut row = Row::default();
+    row.clear();
     for _ in 0..count {
         section = section.wrapping_add(take(&mut rest).map_err(lost)?);
         let weight = take(&mut rest).map_err(lost)?;
-        row.push(
-            Posting { section, weight },
-            lengths.get(section).unwrap_or(0),
-        );
+        let length = lengths.get(section).unwrap_or(0);
+        row.push(Posting { section, weight }, length);
     }
-    Ok(row)
+    Ok(())
 }

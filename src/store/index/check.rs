@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::super::error::{StoreError, guard};
 use super::super::snapshot::View;
 use super::delta::{self, DeltaRow};
-use super::{IndexSet, SLICES, State, lengths, postings, slice_of, terms};
+use super::{IndexSet, RowKey, STATE_KEY, State, lengths, postings, terms};
 use crate::search::AnalyzedSection;
 use crate::search::lengths::Lengths;
 use crate::search::postings::Row;
@@ -135,18 +135,22 @@ fn check_with(
             }
             Err(error) => return Err(error),
         };
-        let mut deltas: Vec<(u64, DeltaRow)> = Vec::new();
-        for entry in rows.range::<u64>(1..)? {
-            let sequence = entry?.0.value();
-            if sequence <= state.folded_whole() || sequence > state.sequence {
-                found.problem(format!("delta row {sequence} is out of place"));
-                continue;
+        let mut deltas: Vec<(RowKey, DeltaRow)> = Vec::new();
+        for entry in rows.range::<u64>(STATE_KEY + 1..)? {
+            let key = RowKey(entry?.0.value());
+            if !state.rows.contains(&key) {
+                found.problem(format!("the state does not know delta row {}", key.0));
             }
-            match delta::read(set, &rows, sequence) {
-                Ok(Some(row)) => deltas.push((sequence, row)),
-                Ok(None) => {}
+        }
+        for &key in &state.rows {
+            let read = delta::read(set, &rows, key.0).and_then(|row| row.check().map(|()| row));
+            match read {
+                Ok(row) => deltas.push((key, row)),
                 Err(error) if error.is_damage() => found.problem(error.to_string()),
                 Err(error) => return Err(error),
+            }
+            if key.sequence() <= state.folded || key.sequence() > state.sequence {
+                found.problem(format!("delta row {} is out of place", key.0));
             }
         }
         drop(rows);
@@ -215,7 +219,7 @@ struct Term {
 /// What the rows of a term are compared with.
 struct Context<'a> {
     state: &'a State,
-    deltas: &'a [(u64, DeltaRow)],
+    deltas: &'a [(RowKey, DeltaRow)],
     lengths: &'a Lengths,
 }
 
@@ -321,18 +325,19 @@ fn hold_row(row: &Row, term: &[u8], lengths: &Lengths, held: &mut Sums) {
 /// Adds what delta rows hold that is in no row yet, of sections that are still there.
 fn hold_deltas(
     state: &State,
-    deltas: &[(u64, DeltaRow)],
+    deltas: &[(RowKey, DeltaRow)],
     lengths: &Lengths,
     held: &mut Sums,
 ) -> Result<(), StoreError> {
-    for slice in 0..SLICES {
-        for (_, delta) in deltas.iter().filter(|(at, _)| *at > state.folded[slice]) {
-            for entry in delta.slice(slice) {
-                let (term, change) = entry?;
-                for (posting, _) in &change.added {
-                    if lengths.get(posting.section).is_some() {
-                        add(held, term, posting.section, posting.weight);
-                    }
+    for (key, delta) in deltas {
+        for entry in delta.terms_from(0) {
+            let (term, change) = entry?;
+            if state.is_folded(*key, term) {
+                continue;
+            }
+            for (posting, _) in &change.added {
+                if lengths.get(posting.section).is_some() {
+                    add(held, term, posting.section, posting.weight);
                 }
             }
         }
@@ -348,8 +353,6 @@ fn check_row(
     context: &Context<'_>,
     found: &mut IndexCheck,
 ) -> Result<(), StoreError> {
-    let slice = slice_of(term);
-    let folded = context.state.folded[slice];
     let mut last = None;
     for block in &row.blocks {
         for posting in &block.postings {
@@ -361,9 +364,11 @@ fn check_row(
                 Some(length) => sound &= block.front.bounds(posting.weight, length),
                 None => {
                     let mut waits = false;
-                    for (_, delta) in context.deltas.iter().filter(|(at, _)| *at > folded) {
-                        let change = delta.get(slice, term)?;
-                        waits |= change.is_some_and(|change| change.removed.contains(&section));
+                    for (key, delta) in context.deltas {
+                        if !context.state.is_folded(*key, term) {
+                            let change = delta.get(term)?;
+                            waits |= change.is_some_and(|change| change.removed.contains(&section));
+                        }
                     }
                     sound &= waits;
                 }

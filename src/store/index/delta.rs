@@ -1,60 +1,110 @@
 //! Tables `delta` and `code_delta`: what recent writes changed, since schema 1.
-//! Key: sequence number, 0 for the state of the index. Value: as below, sealed. Numbers are LEB128:
+//! Key: number of the last write of the row times 4, plus its level; 0 for the state of the index.
+//! Value, sealed (numbers are LEB128 unless said otherwise):
 //!
 //! ```text
 //! removed sections: count, ids each minus the one before
 //! added sections:   count, (id minus the one before, length)*
-//! 8 slices:         count of terms, then by rising term bytes
-//!                   bytes of the term, term, count of (place in added, weight)*,
+//! terms:            u32 count, u32 place of each in what follows (little-endian), then by rising
+//!                   term bytes: length, bytes, count of (place in added, weight)*,
 //!                   count of (place in removed)*
 //! ```
 //!
-//! Written by each write, dropped by the fold that completes it. Invariant: at most 32 rows.
-
-use std::collections::BTreeMap;
+//! A row is of one write (level 0), of merged writes (1), or is being folded (2). Sections that came
+//! and went within a merged row stand in `removed` without a term.
+//! Written by each write, dropped when folded. Invariant: the state names every row; at most 32.
 
 use super::super::codec;
 use super::super::error::StoreError;
-use super::{IndexSet, NumberedRows, ROW_VERSION, SLICES, slice_of};
+use super::{IndexSet, NumberedRows, ROW_VERSION};
 use crate::search::postings::{Posting, PostingsError, put, take};
 
-/// What one write changes, before it is encoded.
+/// What happens to one term.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TermChange {
+    /// Postings of new sections, each with the section's length, by rising id.
+    pub(crate) added: Vec<(Posting, u32)>,
+    /// Sections that held the term and are gone.
+    pub(crate) removed: Vec<u32>,
+}
+
+impl TermChange {
+    /// Puts a later change on top.
+    fn then(&mut self, later: TermChange) {
+        for section in later.removed {
+            match self
+                .added
+                .binary_search_by_key(&section, |(posting, _)| posting.section)
+            {
+                Ok(at) => drop(self.added.remove(at)),
+                Err(_) => self.removed.push(section),
+            }
+        }
+        self.added.extend(later.added);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+}
+
+/// What one or several writes change.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct Changes<'a> {
     /// Sections that are gone, by rising id.
     pub(crate) removed: Vec<u32>,
     /// Sections that are new, by rising id, with their lengths.
     pub(crate) added: Vec<(u32, u32)>,
-    /// By slice and term: (place in `added`, weight) and places in `removed`.
-    pub(crate) slices: [BTreeMap<Vec<u8>, Events>; SLICES],
+    /// By rising term bytes, each term once, no change empty.
+    pub(crate) terms: Vec<(&'a [u8], TermChange)>,
 }
 
-/// What happens to one term.
-#[derive(Debug, Default)]
-pub(crate) struct Events {
-    pub(crate) added: Vec<(u32, u32)>,
-    pub(crate) removed: Vec<u32>,
-}
-
-impl Changes {
-    pub(crate) fn term(&mut self, term: &[u8]) -> &mut Events {
-        let slice = &mut self.slices[slice_of(term)];
-        if !slice.contains_key(term) {
-            slice.insert(term.to_vec(), Events::default());
+impl<'a> Changes<'a> {
+    /// Sorts and joins the changes of each term, which are given in the order of writes.
+    pub(crate) fn of_terms(mut terms: Vec<(&'a [u8], TermChange)>) -> Vec<(&'a [u8], TermChange)> {
+        // Stable: equal terms stay in the order of writes.
+        terms.sort_by(|a, b| a.0.cmp(b.0));
+        let mut joined: Vec<(&[u8], TermChange)> = Vec::with_capacity(terms.len());
+        for (term, change) in terms {
+            match joined.last_mut() {
+                Some((last, sum)) if *last == term => sum.then(change),
+                _ => joined.push((term, change)),
+            }
         }
-        slice.entry(term.to_vec()).or_default()
+        joined.retain(|(_, change)| !change.is_empty());
+        joined
+    }
+
+    /// Several rows, in the order of writes, as one.
+    pub(crate) fn merge(rows: &'a [DeltaRow]) -> Result<Self, StoreError> {
+        let mut changes = Self::default();
+        let mut terms = Vec::with_capacity(rows.iter().map(DeltaRow::len).sum());
+        for row in rows {
+            changes.removed.extend_from_slice(&row.removed);
+            changes.added.extend_from_slice(&row.added);
+            for entry in row.terms_from(0) {
+                terms.push(entry?);
+            }
+        }
+        changes.removed.sort_unstable();
+        let removed = &changes.removed;
+        changes
+            .added
+            .retain(|(section, _)| removed.binary_search(section).is_err());
+        changes.terms = Self::of_terms(terms);
+        Ok(changes)
     }
 
     /// Number of postings added or removed.
     pub(crate) fn events(&self) -> usize {
-        self.slices
+        self.terms
             .iter()
-            .flat_map(BTreeMap::values)
-            .map(|events| events.added.len() + events.removed.len())
+            .map(|(_, change)| change.added.len() + change.removed.len())
             .sum()
     }
 
-    fn encode(&self) -> Vec<u8> {
+    fn encode(&self) -> Result<Vec<u8>, StoreError> {
+        let misfit = || StoreError::damaged("a term of a section that is not in its delta row");
         let mut out = Vec::new();
         put(&mut out, count(self.removed.len()));
         let mut before = 0;
@@ -69,28 +119,36 @@ impl Changes {
             put(&mut out, length);
             before = section;
         }
-        for slice in &self.slices {
-            put(&mut out, count(slice.len()));
-            for (term, events) in slice {
-                put(&mut out, count(term.len()));
-                out.extend_from_slice(term);
-                put(&mut out, count(events.added.len()));
-                for &(place, weight) in &events.added {
-                    put(&mut out, place);
-                    put(&mut out, weight);
-                }
-                put(&mut out, count(events.removed.len()));
-                for &place in &events.removed {
-                    put(&mut out, place);
-                }
+        let mut places = Vec::with_capacity(self.terms.len() * 4);
+        let mut terms = Vec::new();
+        for (term, change) in &self.terms {
+            places.extend_from_slice(&count(terms.len()).to_le_bytes());
+            put(&mut terms, count(term.len()));
+            terms.extend_from_slice(term);
+            put(&mut terms, count(change.added.len()));
+            for (posting, _) in &change.added {
+                let place = self
+                    .added
+                    .binary_search_by_key(&posting.section, |&(section, _)| section)
+                    .map_err(|_| misfit())?;
+                put(&mut terms, count(place));
+                put(&mut terms, posting.weight);
+            }
+            put(&mut terms, count(change.removed.len()));
+            for section in &change.removed {
+                let place = self.removed.binary_search(section).map_err(|_| misfit())?;
+                put(&mut terms, count(place));
             }
         }
-        out
+        out.extend_from_slice(&count(self.terms.len()).to_le_bytes());
+        out.extend_from_slice(&places);
+        out.extend_from_slice(&terms);
+        Ok(out)
     }
 
-    /// The changes as readers see them.
+    /// The changes as they are stored and as readers see them.
     pub(crate) fn into_row(self) -> Result<DeltaRow, StoreError> {
-        DeltaRow::parse(self.encode()).map_err(|_| StoreError::damaged("a new delta row"))
+        DeltaRow::parse(self.encode()?).map_err(|_| layout())
     }
 }
 
@@ -98,7 +156,11 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// One row, parsed: terms are found by binary search.
+fn layout() -> StoreError {
+    StoreError::damaged("a delta row breaks its layout")
+}
+
+/// One row: terms are found by binary search, without decoding the others.
 #[derive(Debug)]
 pub(crate) struct DeltaRow {
     /// Sections that are gone, by rising id.
@@ -106,20 +168,10 @@ pub(crate) struct DeltaRow {
     /// Sections that are new, by rising id, with their lengths.
     pub(crate) added: Vec<(u32, u32)>,
     bytes: Vec<u8>,
-    /// Where each term begins, by slice.
-    slices: [Vec<u32>; SLICES],
+    /// Where the places of the terms begin, and how many there are.
+    places: usize,
+    count: usize,
 }
-
-/// One term of a row.
-#[derive(Debug, Default)]
-pub(crate) struct TermChange {
-    /// Postings of new sections, each with the section's length, by rising id.
-    pub(crate) added: Vec<(Posting, u32)>,
-    /// Sections that held the term and are gone, by rising id.
-    pub(crate) removed: Vec<u32>,
-}
-
-const LAYOUT: fn() -> StoreError = || StoreError::damaged("a delta row breaks its layout");
 
 impl DeltaRow {
     fn parse(bytes: Vec<u8>) -> Result<Self, PostingsError> {
@@ -140,134 +192,159 @@ impl DeltaRow {
             }
             Ok(list)
         };
-        let removed: Vec<u32> = ids(&mut rest, false)?
+        let removed = ids(&mut rest, false)?
             .into_iter()
             .map(|(id, _)| id)
             .collect();
         let added = ids(&mut rest, true)?;
-        let mut slices: [Vec<u32>; SLICES] = Default::default();
-        let places = |rest: &mut &[u8], among: usize, weights: bool| {
-            let mut before = None;
-            for _ in 0..take(rest)? {
-                let place = take(rest)?;
-                if place as usize >= among || before.is_some_and(|before| before >= place) {
-                    return Err(PostingsError::new("names a section that is not there"));
-                }
-                if weights && take(rest)? == 0 {
-                    return Err(PostingsError::new("has a weight of nothing"));
-                }
-                before = Some(place);
-            }
-            Ok(())
-        };
-        for slice in &mut slices {
-            let mut before: Option<&[u8]> = None;
-            for _ in 0..take(&mut rest)? {
-                let start = bytes.len() - rest.len();
-                slice.push(u32::try_from(start).map_err(|_| PostingsError::new("is too long"))?);
-                let length = take(&mut rest)? as usize;
-                let (term, tail) = rest
-                    .split_at_checked(length)
-                    .ok_or(PostingsError::new("ends too early"))?;
-                if before.is_some_and(|before| before >= term) {
-                    return Err(PostingsError::new("has terms out of order"));
-                }
-                before = Some(term);
-                rest = tail;
-                places(&mut rest, added.len(), true)?;
-                places(&mut rest, removed.len(), false)?;
-            }
+        let (number, rest) = rest
+            .split_first_chunk::<4>()
+            .ok_or(PostingsError::new("ends too early"))?;
+        let count = u32::from_le_bytes(*number) as usize;
+        if rest.len() / 4 < count {
+            return Err(PostingsError::new("ends too early"));
         }
-        if !rest.is_empty() {
-            return Err(PostingsError::new("has a tail"));
-        }
+        let places = bytes.len() - rest.len();
         Ok(Self {
             removed,
             added,
             bytes,
-            slices,
+            places,
+            count,
         })
     }
 
-    fn entry(&self, start: u32) -> (&[u8], &[u8]) {
-        let mut rest = self.bytes.get(start as usize..).unwrap_or_default();
+    /// Number of terms.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Term and encoded change of an entry; nothing where the bytes are damaged.
+    fn entry(&self, at: usize) -> (&[u8], &[u8]) {
+        let place = self.bytes[self.places..]
+            .get(at * 4..at * 4 + 4)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map_or(usize::MAX, |bytes| u32::from_le_bytes(bytes) as usize);
+        let start = self.places + self.count * 4;
+        let mut rest = start
+            .checked_add(place)
+            .and_then(|start| self.bytes.get(start..))
+            .unwrap_or_default();
         let length = take(&mut rest).unwrap_or(0) as usize;
         rest.split_at_checked(length).unwrap_or_default()
     }
 
     fn change(&self, mut rest: &[u8]) -> Result<TermChange, StoreError> {
         let rest = &mut rest;
-        let mut next = || take(rest).map_err(|_| LAYOUT());
+        let mut next = || take(rest).map_err(|_| layout());
         let mut change = TermChange::default();
         for _ in 0..next()? {
             let (place, weight) = (next()? as usize, next()?);
-            let &(section, length) = self.added.get(place).ok_or_else(LAYOUT)?;
+            let &(section, length) = self.added.get(place).ok_or_else(layout)?;
+            let rises = change
+                .added
+                .last()
+                .is_none_or(|(last, _)| last.section < section);
+            if !rises || weight == 0 {
+                return Err(layout());
+            }
             change.added.push((Posting { section, weight }, length));
         }
         for _ in 0..next()? {
+            let place = next()? as usize;
             change
                 .removed
-                .push(*self.removed.get(next()? as usize).ok_or_else(LAYOUT)?);
+                .push(*self.removed.get(place).ok_or_else(layout)?);
         }
         Ok(change)
     }
 
-    /// What happens to a term of a slice, if anything.
-    pub(crate) fn get(&self, slice: usize, term: &[u8]) -> Result<Option<TermChange>, StoreError> {
-        let starts = &self.slices[slice];
-        match starts.binary_search_by(|&start| self.entry(start).0.cmp(term)) {
-            Ok(at) => self.change(self.entry(starts[at]).1).map(Some),
-            Err(_) => Ok(None),
+    /// What happens to a term, if anything.
+    pub(crate) fn get(&self, term: &[u8]) -> Result<Option<TermChange>, StoreError> {
+        let at = self.place_of(term);
+        match (at < self.count).then(|| self.entry(at)) {
+            Some((found, rest)) if found == term => self.change(rest).map(Some),
+            _ => Ok(None),
         }
     }
 
-    /// Every term of a slice, by rising bytes.
-    pub(crate) fn slice(
+    /// The place of the first term that is not below this one.
+    pub(crate) fn place_of(&self, term: &[u8]) -> usize {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.entry(middle).0 < term {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// The terms from a place on, by rising bytes.
+    pub(crate) fn terms_from(
         &self,
-        slice: usize,
+        start: usize,
     ) -> impl Iterator<Item = Result<(&[u8], TermChange), StoreError>> + '_ {
-        self.slices[slice].iter().map(|&start| {
-            let (term, rest) = self.entry(start);
+        (start..self.count).map(|at| {
+            let (term, rest) = self.entry(at);
             Ok((term, self.change(rest)?))
         })
     }
 
-    /// The terms that begin with `prefix`, in no order.
+    /// The terms that begin with `prefix`, by rising bytes.
     pub(crate) fn terms_with<'a>(&'a self, prefix: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-        self.slices
-            .iter()
-            .flatten()
-            .map(|&start| self.entry(start).0)
-            .filter(move |term| term.starts_with(prefix))
+        (self.place_of(prefix)..self.count)
+            .map(|at| self.entry(at).0)
+            .take_while(move |term| term.starts_with(prefix))
+    }
+
+    /// About how many bytes this takes, in memory and in the store.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len() + self.removed.len() * 4 + self.added.len() * 8
+    }
+
+    /// Whether the terms rise and all changes decode.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let mut before: Option<&[u8]> = None;
+        for entry in self.terms_from(0) {
+            let (term, _) = entry?;
+            if before.is_some_and(|before| before >= term) {
+                return Err(layout());
+            }
+            before = Some(term);
+        }
+        Ok(())
     }
 }
 
 pub(crate) fn write(
     set: IndexSet,
     delta: &mut NumberedRows<'_>,
-    sequence: u64,
+    key: u64,
     row: &DeltaRow,
 ) -> Result<(), StoreError> {
     let name = set.names()[3];
-    let value = codec::seal(name, &sequence.to_be_bytes(), ROW_VERSION, &row.bytes);
-    delta.insert(sequence, value.as_slice())?;
+    let value = codec::seal(name, &key.to_be_bytes(), ROW_VERSION, &row.bytes);
+    delta.insert(key, value.as_slice())?;
     Ok(())
 }
 
-/// The row of a write; `None` when it was folded at once.
 pub(crate) fn read(
     set: IndexSet,
     delta: &NumberedRows<'_>,
-    sequence: u64,
-) -> Result<Option<DeltaRow>, StoreError> {
-    let Some(value) = delta.get(sequence)? else {
-        return Ok(None);
-    };
+    key: u64,
+) -> Result<DeltaRow, StoreError> {
     let name = set.names()[3];
-    let payload = codec::unseal(name, &sequence.to_be_bytes(), ROW_VERSION, value.value())?;
+    let Some(value) = delta.get(key)? else {
+        return Err(StoreError::damaged(format!(
+            "row {key} of {name} is missing"
+        )));
+    };
+    let payload = codec::unseal(name, &key.to_be_bytes(), ROW_VERSION, value.value())?;
     DeltaRow::parse(payload.to_vec())
-        .map(Some)
-        .map_err(|error| StoreError::damaged(format!("row {sequence} of {name}: {error}")))
+        .map_err(|error| StoreError::damaged(format!("row {key} of {name}: {error}")))
 }
 
 /// Decodes a payload as if it stood sealed in `delta`, and looks at all of it; for fuzzing, which
@@ -277,12 +354,10 @@ pub(crate) fn read(
 /// `Damaged` for a payload that no row has.
 #[doc(hidden)]
 pub fn decode(payload: &[u8]) -> Result<(), StoreError> {
-    let row = DeltaRow::parse(payload.to_vec()).map_err(|_| LAYOUT())?;
-    for slice in 0..SLICES {
-        for entry in row.slice(slice) {
-            let (term, _) = entry?;
-            row.get(slice, term)?.ok_or_else(LAYOUT)?;
-        }
+    let row = DeltaRow::parse(payload.to_vec()).map_err(|_| layout())?;
+    row.check()?;
+    for entry in row.terms_from(0) {
+        row.get(entry?.0)?.ok_or_else(layout)?;
     }
     Ok(())
 }

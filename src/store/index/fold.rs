@@ -1,6 +1,6 @@
 //! Writing: one delta row for each write, and folding delta rows into the postings.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use super::super::batch::Batch;
 use super::super::error::{StoreError, guard};
@@ -8,7 +8,8 @@ use super::super::snapshot::View;
 use super::delta::{self, Changes, DeltaRow, TermChange};
 use super::terms::{self, term_key};
 use super::{
-    IndexSet, NumberedRows, SLICE_EVERY, SLICES, STATE_KEY, State, TermRows, lengths, postings,
+    FOLD_EVERY, FOLDING, FREEZE, IndexSet, MERGE, MERGED, NumberedRows, RowKey, SINGLE, State,
+    TermRows, lengths, postings,
 };
 use crate::search::AnalyzedSection;
 use crate::search::postings::{Posting, Row};
@@ -16,6 +17,10 @@ use crate::search::postings::{Posting, Row};
 /// A write that changes more postings than this is folded at once: a delta row is for readers to
 /// look into.
 const AT_ONCE_EVENTS: usize = 16_384;
+/// Delta rows of more than so many bytes are folded at once.
+const AT_ONCE_BYTES: u64 = 8 << 20;
+/// In how many parts a row is folded: one for every few writes, until the next row is due.
+const PARTS: u64 = (MERGE * FREEZE) as u64 / FOLD_EVERY;
 
 /// Takes sections out of the index and puts others in.
 ///
@@ -40,21 +45,26 @@ pub fn apply(
     guard(|| {
         let mut delta = view.rows_mut(set.delta())?;
         let mut state = State::read(set, &delta)?;
-        let changes = collect(&mut state, removed, added)?;
+        let removed = by_section(removed);
+        let added = by_section(added);
+        let keys = Keys::of(&removed, &added);
+        let changes = collect(&mut state, &removed, &added, &keys)?;
         change_lengths(view, set, &mut state, &changes)?;
         state.sequence += 1;
         let events = changes.events();
         let row = changes.into_row()?;
-        let sequence = state.sequence;
-        if events > AT_ONCE_EVENTS {
-            let all: Vec<usize> = (0..SLICES).collect();
-            fold(view, set, &mut state, &mut delta, &all, Some(row))?;
+        let mut log = Log {
+            view,
+            set,
+            state: &mut state,
+            delta: &mut delta,
+        };
+        if events > AT_ONCE_EVENTS || log.state.delta_bytes > AT_ONCE_BYTES {
+            log.fold_all(row)?;
         } else {
-            delta::write(set, &mut delta, sequence, &row)?;
-            if sequence.is_multiple_of(SLICE_EVERY) {
-                let slice = (sequence / SLICE_EVERY % SLICES as u64) as usize;
-                fold(view, set, &mut state, &mut delta, &[slice], None)?;
-            }
+            let key = RowKey::new(log.state.sequence, SINGLE);
+            log.put(key, &row)?;
+            log.keep_short()?;
         }
         state.write(set, &mut delta)
     })
@@ -94,41 +104,105 @@ pub(super) fn reset(view: &View, set: IndexSet) -> Result<State, StoreError> {
     })
 }
 
-fn collect(
-    state: &mut State,
-    removed: &[(u32, Vec<String>)],
-    added: &[(u32, &AnalyzedSection)],
-) -> Result<Changes, StoreError> {
-    let mut changes = Changes::default();
-    let mut removed: Vec<&(u32, Vec<String>)> = removed.iter().collect();
-    removed.sort_unstable_by_key(|(section, _)| *section);
-    removed.dedup_by_key(|(section, _)| *section);
-    for (place, (section, terms)) in (0u32..).zip(removed) {
-        changes.removed.push(*section);
-        for term in terms {
-            let events = changes.term(&term_key(term.as_bytes()));
-            // A term may be named twice.
-            if events.removed.last() != Some(&place) {
-                events.removed.push(place);
+/// By rising id, each section once.
+fn by_section<T>(sections: &[(u32, T)]) -> Vec<&(u32, T)> {
+    let mut sorted: Vec<&(u32, T)> = sections.iter().collect();
+    sorted.sort_by_key(|(section, _)| *section);
+    sorted.dedup_by_key(|(section, _)| *section);
+    sorted
+}
+
+/// The keys of terms, as [`collect`] goes through them.
+struct Keys<'a> {
+    removed: Vec<Vec<Cow<'a, [u8]>>>,
+    added: Vec<Vec<Cow<'a, [u8]>>>,
+}
+
+impl<'a> Keys<'a> {
+    fn of(removed: &[&'a (u32, Vec<String>)], added: &[&'a (u32, &AnalyzedSection)]) -> Self {
+        let keys = |terms: &mut dyn Iterator<Item = &'a String>| -> Vec<Cow<'a, [u8]>> {
+            let mut keys: Vec<_> = terms.map(|term| term_key(term.as_bytes())).collect();
+            if !keys.is_sorted() {
+                keys.sort();
             }
+            keys
+        };
+        Self {
+            removed: removed
+                .iter()
+                .map(|(_, terms)| {
+                    let mut keys = keys(&mut terms.iter());
+                    // A term may be named twice.
+                    keys.dedup();
+                    keys
+                })
+                .collect(),
+            added: added
+                .iter()
+                .map(|(_, analyzed)| {
+                    analyzed
+                        .terms
+                        .iter()
+                        .map(|(term, _)| term_key(term.as_bytes()))
+                        .collect()
+                })
+                .collect(),
         }
     }
-    let mut added: Vec<&(u32, &AnalyzedSection)> = added.iter().collect();
-    added.sort_unstable_by_key(|(section, _)| *section);
-    for (place, (section, analyzed)) in (0u32..).zip(added) {
+}
+
+fn collect<'a>(
+    state: &mut State,
+    removed: &[&(u32, Vec<String>)],
+    added: &[&(u32, &AnalyzedSection)],
+    keys: &'a Keys<'_>,
+) -> Result<Changes<'a>, StoreError> {
+    let mut changes = Changes::default();
+    let mut terms: Vec<(&[u8], TermChange)> = Vec::new();
+    for ((section, _), keys) in removed.iter().zip(&keys.removed) {
+        changes.removed.push(*section);
+        terms.extend(keys.iter().map(|key| {
+            let removed = vec![*section];
+            (
+                &**key,
+                TermChange {
+                    removed,
+                    ..TermChange::default()
+                },
+            )
+        }));
+    }
+    for ((section, analyzed), keys) in added.iter().zip(&keys.added) {
         if u64::from(*section) < state.next_section || *section == u32::MAX {
             let what = format!("section id {section} was used before");
             return Err(StoreError::Misuse { what });
         }
-        state.next_section = u64::from(*section) + 1;
-        changes.added.push((*section, analyzed.length));
-        for (term, weight) in &analyzed.terms {
-            let events = changes.term(&term_key(term.as_bytes()));
-            if events.added.last().is_none_or(|&(last, _)| last != place) && *weight > 0 {
-                events.added.push((place, *weight));
+        let section = *section;
+        state.next_section = u64::from(section) + 1;
+        changes.added.push((section, analyzed.length));
+        let mut last: Option<&[u8]> = None;
+        for ((_, weight), key) in analyzed.terms.iter().zip(keys) {
+            // A term named twice counts once.
+            if *weight > 0 && last != Some(&**key) {
+                let added = vec![(
+                    Posting {
+                        section,
+                        weight: *weight,
+                    },
+                    analyzed.length,
+                )];
+                terms.push((
+                    &**key,
+                    TermChange {
+                        added,
+                        ..TermChange::default()
+                    },
+                ));
             }
+            last = Some(&**key);
         }
     }
+    changes.terms = Changes::of_terms(terms);
     Ok(changes)
 }
 
@@ -136,7 +210,7 @@ fn change_lengths(
     view: &View,
     set: IndexSet,
     state: &mut State,
-    changes: &Changes,
+    changes: &Changes<'_>,
 ) -> Result<(), StoreError> {
     let mut rows = view.rows_mut(set.lengths())?;
     let removals = changes.removed.iter().map(|&section| (section, None));
@@ -169,81 +243,152 @@ fn change_lengths(
     Ok(())
 }
 
-/// Folds slices of all delta rows, and of `unwritten`, the row of this write if it is not in the
-/// table; drops rows that are folded whole.
-fn fold(
-    view: &View,
+/// The delta rows of an index that is being written.
+struct Log<'a, 'txn> {
+    view: &'a View,
     set: IndexSet,
-    state: &mut State,
-    delta: &mut NumberedRows<'_>,
-    slices: &[usize],
-    unwritten: Option<DeltaRow>,
-) -> Result<(), StoreError> {
-    let mut rows = Vec::new();
-    for sequence in state.folded_whole() + 1..=state.sequence {
-        if let Some(row) = delta::read(set, delta, sequence)? {
-            rows.push((sequence, row));
-        }
-    }
-    rows.extend(unwritten.map(|row| (state.sequence, row)));
-    let mut terms = view.rows_mut(set.terms())?;
-    let mut postings = view.rows_mut(set.postings())?;
-    for &slice in slices {
-        let changes = gather(&rows, slice, state.folded[slice])?;
-        fold_terms(set, &mut terms, &mut postings, state, changes)?;
-        state.folded[slice] = state.sequence;
-    }
-    let whole = state.folded_whole();
-    for (sequence, _) in rows.iter().filter(|(sequence, _)| *sequence <= whole) {
-        if *sequence != STATE_KEY {
-            delta.remove(*sequence)?;
-        }
-    }
-    Ok(())
+    state: &'a mut State,
+    delta: &'a mut NumberedRows<'txn>,
 }
 
-/// What the rows after `folded` do to each term of a slice, taken together.
-fn gather(
-    rows: &[(u64, DeltaRow)],
-    slice: usize,
-    folded: u64,
-) -> Result<BTreeMap<&[u8], TermChange>, StoreError> {
-    let mut all: BTreeMap<&[u8], TermChange> = BTreeMap::new();
-    for (_, row) in rows.iter().filter(|(sequence, _)| *sequence > folded) {
-        for entry in row.slice(slice) {
-            let (term, change) = entry?;
-            let sum = all.entry(term).or_default();
-            for section in change.removed {
-                // Added by an earlier row of these, or waiting in the postings.
-                match sum
-                    .added
-                    .binary_search_by_key(&section, |(posting, _)| posting.section)
-                {
-                    Ok(at) => {
-                        sum.added.remove(at);
-                    }
-                    Err(_) => sum.removed.push(section),
-                }
+impl Log<'_, '_> {
+    fn read(&self, key: RowKey) -> Result<DeltaRow, StoreError> {
+        delta::read(self.set, self.delta, key.0)
+    }
+
+    fn put(&mut self, key: RowKey, row: &DeltaRow) -> Result<(), StoreError> {
+        delta::write(self.set, self.delta, key.0, row)?;
+        self.state.delta_bytes += row.size() as u64;
+        self.state.rows.push(key);
+        self.state.rows.sort_unstable();
+        Ok(())
+    }
+
+    fn remove(&mut self, key: RowKey, row: &DeltaRow) -> Result<(), StoreError> {
+        self.delta.remove(key.0)?;
+        self.state.delta_bytes = self.state.delta_bytes.saturating_sub(row.size() as u64);
+        self.state.rows.retain(|known| *known != key);
+        Ok(())
+    }
+
+    /// Merges rows, and folds a part, where one is due.
+    fn keep_short(&mut self) -> Result<(), StoreError> {
+        if self.state.count(SINGLE) >= MERGE {
+            self.merge(SINGLE, MERGED)?;
+        }
+        if self.state.count(MERGED) >= FREEZE {
+            // The row before has had its parts; but a clock that stood still changes nothing.
+            self.fold_parts(self.state.parts)?;
+            self.merge(MERGED, FOLDING)?;
+            self.state.parts = PARTS;
+        } else if self.state.sequence.is_multiple_of(FOLD_EVERY) {
+            self.fold_parts(1)?;
+        }
+        Ok(())
+    }
+
+    /// Makes one row of all rows of a level.
+    fn merge(&mut self, from: u64, to: u64) -> Result<(), StoreError> {
+        let of_level = |key: &RowKey| key.level() == from;
+        let keys: Vec<RowKey> = self.state.rows.iter().copied().filter(of_level).collect();
+        let Some(last) = keys.last() else {
+            return Ok(());
+        };
+        let rows = keys
+            .iter()
+            .map(|key| self.read(*key))
+            .collect::<Result<Vec<_>, _>>()?;
+        let merged = Changes::merge(&rows)?.into_row()?;
+        for (key, row) in keys.iter().zip(&rows) {
+            self.remove(*key, row)?;
+        }
+        self.put(RowKey::new(last.sequence(), to), &merged)
+    }
+
+    /// Folds so many parts of the row that is being folded, if there is one.
+    fn fold_parts(&mut self, parts: u64) -> Result<(), StoreError> {
+        let Some(key) = self.state.folding() else {
+            return Ok(());
+        };
+        let row = self.read(key)?;
+        let start = self.after_cursor(&row);
+        let rest = row.len() - start;
+        let left = self.state.parts.max(1);
+        let now = if parts >= left {
+            rest
+        } else {
+            // Below the rest, which fits.
+            (rest as u64 * parts).div_ceil(left) as usize
+        };
+        let changes = row
+            .terms_from(start)
+            .take(now)
+            .collect::<Result<Vec<_>, _>>()?;
+        let last = changes.last().map(|(term, _)| term.to_vec());
+        self.fold_terms(changes)?;
+        if now == rest {
+            self.state.folded = key.sequence();
+            self.state.cursor = None;
+            self.state.parts = 0;
+            self.remove(key, &row)
+        } else {
+            self.state.cursor = last.or(self.state.cursor.take());
+            self.state.parts = left - parts;
+            Ok(())
+        }
+    }
+
+    /// The place of the first term of the folding row that is not folded.
+    fn after_cursor(&self, row: &DeltaRow) -> usize {
+        let Some(cursor) = &self.state.cursor else {
+            return 0;
+        };
+        let mut after = cursor.clone();
+        after.push(0);
+        row.place_of(&after)
+    }
+
+    /// Folds all rows, and the row of this write, which is not in the table.
+    fn fold_all(&mut self, own: DeltaRow) -> Result<(), StoreError> {
+        let keys = self.state.rows.clone();
+        let mut rows = keys
+            .iter()
+            .map(|key| self.read(*key))
+            .collect::<Result<Vec<_>, _>>()?;
+        rows.push(own);
+        let mut terms = Vec::new();
+        for (at, row) in rows.iter().enumerate() {
+            let folding = keys.get(at).is_some_and(|key| key.level() == FOLDING);
+            let start = if folding { self.after_cursor(row) } else { 0 };
+            for entry in row.terms_from(start) {
+                terms.push(entry?);
             }
-            sum.added.extend(change.added);
         }
+        self.fold_terms(Changes::of_terms(terms))?;
+        for (key, row) in keys.iter().zip(&rows) {
+            self.remove(*key, row)?;
+        }
+        self.state.folded = self.state.sequence;
+        self.state.cursor = None;
+        self.state.parts = 0;
+        Ok(())
     }
-    Ok(all)
-}
 
-fn fold_terms(
-    set: IndexSet,
-    terms: &mut TermRows<'_>,
-    postings: &mut NumberedRows<'_>,
-    state: &mut State,
-    changes: BTreeMap<&[u8], TermChange>,
-) -> Result<(), StoreError> {
-    for (term, change) in changes {
-        if !change.added.is_empty() || !change.removed.is_empty() {
-            fold_term(set, terms, postings, state, term, change)?;
+    fn fold_terms(&mut self, changes: Vec<(&[u8], TermChange)>) -> Result<(), StoreError> {
+        let mut terms = self.view.rows_mut(self.set.terms())?;
+        let mut postings = self.view.rows_mut(self.set.postings())?;
+        for (term, change) in changes {
+            fold_term(
+                self.set,
+                &mut terms,
+                &mut postings,
+                self.state,
+                term,
+                change,
+            )?;
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Changes the rows of one term.

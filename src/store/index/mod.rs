@@ -10,11 +10,12 @@
 //! delta     sequence number -> what one write added and removed, sealed; 0 -> state
 //! ```
 //!
-//! A write adds one row to `delta` and leaves the postings alone. Terms are dealt into `SLICES`
-//! slices by a hash; every `SLICE_EVERY`th write folds the next slice of all delta rows into
-//! the postings, so a row is folded whole, and dropped, after at most 32 writes, and no single
-//! write pays for all of it. The state says up to which sequence number each slice is folded;
-//! readers overlay what is not. Large writes are folded at once.
+//! A write adds one row to `delta` and leaves the postings alone. `MERGE` such rows become one;
+//! `FREEZE` merged rows become the one row that is being folded: every `FOLD_EVERY`th write folds
+//! its next terms, in byte order, so that what one fold touches lies together in the dictionary.
+//! Many writes share the cost of a term, no single one pays for all, and at most 32 rows are
+//! overlaid by readers. The state names the rows and the last term that is folded. Large writes
+//! are folded at once, and so is everything when the rows grow too large to overlay.
 //!
 //! Invariants: section ids are never used twice and rise from write to write, so what is added
 //! comes after all rows; postings of a removed section may linger in rows while its removal waits
@@ -48,10 +49,14 @@ use super::codec;
 use super::error::StoreError;
 use super::snapshot::Rows;
 
-/// Number of parts that the terms are dealt into for folding.
-pub(crate) const SLICES: usize = 8;
-/// A write in this many folds a slice. With the above: no row waits for more than 32 writes.
-pub(crate) const SLICE_EVERY: u64 = 4;
+/// So many rows of one write are merged into one.
+const MERGE: usize = if cfg!(test) { 3 } else { 16 };
+/// So many merged rows become the row that is folded.
+const FREEZE: usize = if cfg!(test) { 3 } else { 8 };
+/// A write in this many folds a part of it; it is folded when the next one is due.
+const FOLD_EVERY: u64 = if cfg!(test) { 2 } else { 4 };
+// What readers overlay: unit tests come to every turn of this sooner.
+const _: () = assert!(MERGE + FREEZE < 32);
 
 const STATE_VERSION: u8 = 1;
 const ROW_VERSION: u8 = 1;
@@ -104,49 +109,58 @@ type TermRows<'txn> = Rows<'txn, &'static [u8], &'static [u8]>;
 type NumberedRows<'txn> = Rows<'txn, u64, &'static [u8]>;
 type BlockRows<'txn> = Rows<'txn, u32, &'static [u8]>;
 
-/// The slice that a term belongs to.
-fn slice_of(term: &[u8]) -> usize {
-    (xxhash_rust::xxh3::xxh3_64(term) % SLICES as u64) as usize
+/// A row of `delta` by its key: which write it ends with, and its level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RowKey(u64);
+
+/// A row of one write, of merged writes, and the one that is being folded.
+const SINGLE: u64 = 0;
+const MERGED: u64 = 1;
+const FOLDING: u64 = 2;
+
+impl RowKey {
+    fn new(sequence: u64, level: u64) -> Self {
+        Self(sequence * 4 + level)
+    }
+
+    fn sequence(self) -> u64 {
+        self.0 / 4
+    }
+
+    fn level(self) -> u64 {
+        self.0 % 4
+    }
 }
 
 /// What the index says about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct State {
+struct State {
     /// Grows when everything is replaced.
-    pub(crate) generation: u64,
+    generation: u64,
     /// Number of the last write.
-    pub(crate) sequence: u64,
-    /// For each slice, up to which write it is folded.
-    pub(crate) folded: [u64; SLICES],
+    sequence: u64,
+    /// All writes up to this one are folded whole.
+    folded: u64,
     /// Sections in the index.
-    pub(crate) sections: u64,
+    sections: u64,
     /// Sum of their lengths.
-    pub(crate) total_length: u64,
+    total_length: u64,
     /// Smallest section id that may be added.
-    pub(crate) next_section: u64,
+    next_section: u64,
     /// Next term id.
-    pub(crate) next_term: u64,
+    next_term: u64,
+    /// In how many more parts the row that is being folded is to be folded.
+    parts: u64,
+    /// Bytes of all delta rows.
+    delta_bytes: u64,
+    /// The delta rows, by rising key: the row that is being folded, merged ones, single ones.
+    rows: Vec<RowKey>,
+    /// The last term that is folded of the first row, when that is being folded.
+    cursor: Option<Vec<u8>>,
 }
 
 impl State {
-    fn numbers(&self) -> [u64; 6 + SLICES] {
-        let mut numbers = [0; 6 + SLICES];
-        numbers[..6].copy_from_slice(&[
-            self.generation,
-            self.sequence,
-            self.sections,
-            self.total_length,
-            self.next_section,
-            self.next_term,
-        ]);
-        numbers[6..].copy_from_slice(&self.folded);
-        numbers
-    }
-
-    /// The write up to which all slices are folded.
-    fn folded_whole(&self) -> u64 {
-        self.folded.iter().copied().min().unwrap_or(0)
-    }
+    const NUMBERS: usize = 9;
 
     /// Average section length in tokens.
     fn average_length(&self) -> f64 {
@@ -157,7 +171,35 @@ impl State {
         }
     }
 
+    /// Number of rows of a level.
+    fn count(&self, level: u64) -> usize {
+        self.rows.iter().filter(|key| key.level() == level).count()
+    }
+
+    /// The row that is being folded, if there is one.
+    fn folding(&self) -> Option<RowKey> {
+        self.rows
+            .first()
+            .copied()
+            .filter(|key| key.level() == FOLDING)
+    }
+
+    /// Whether the postings of a term already hold what a row did to it.
+    fn is_folded(&self, key: RowKey, term: &[u8]) -> bool {
+        key.level() == FOLDING && self.cursor.as_deref().is_some_and(|cursor| term <= cursor)
+    }
+
+    /// The last write that the postings of a term hold. Two states of one generation that agree
+    /// about it have the same rows for the term.
+    fn folded_of(&self, term: &[u8]) -> u64 {
+        match self.folding() {
+            Some(key) if self.is_folded(key, term) => key.sequence(),
+            _ => self.folded,
+        }
+    }
+
     fn read(set: IndexSet, delta: &NumberedRows<'_>) -> Result<Self, StoreError> {
+        let damaged = || StoreError::damaged("the state of the index breaks its layout");
         let Some(value) = delta.get(STATE_KEY)? else {
             return Ok(Self::default());
         };
@@ -167,32 +209,63 @@ impl State {
             STATE_VERSION,
             value.value(),
         )?;
-        let (numbers, rest) = payload.as_chunks::<8>();
-        if numbers.len() != 6 + SLICES || !rest.is_empty() {
-            return Err(StoreError::damaged(
-                "the state of the index has another size",
-            ));
-        }
-        let mut numbers = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        let mut next = || numbers.next().unwrap_or(0);
-        let mut state = Self {
-            generation: next(),
-            sequence: next(),
-            sections: next(),
-            total_length: next(),
-            next_section: next(),
-            next_term: next(),
-            folded: [0; SLICES],
+        let mut rest = payload;
+        let mut next = || {
+            let (number, tail) = rest.split_first_chunk::<8>().ok_or_else(damaged)?;
+            rest = tail;
+            Ok::<u64, StoreError>(u64::from_le_bytes(*number))
         };
-        state.folded = std::array::from_fn(|_| next());
+        let mut state = Self {
+            generation: next()?,
+            sequence: next()?,
+            folded: next()?,
+            sections: next()?,
+            total_length: next()?,
+            next_section: next()?,
+            next_term: next()?,
+            parts: next()?,
+            delta_bytes: next()?,
+            rows: Vec::new(),
+            cursor: None,
+        };
+        for _ in 0..next()? {
+            state.rows.push(RowKey(next()?));
+        }
+        match rest.split_first() {
+            Some((0, [])) => {}
+            Some((1, cursor)) => state.cursor = Some(cursor.to_vec()),
+            _ => return Err(damaged()),
+        }
+        let rising = state.rows.windows(2).all(|pair| pair[0] < pair[1]);
+        if !rising || state.rows.iter().any(|key| key.0 == STATE_KEY) {
+            return Err(damaged());
+        }
         Ok(state)
     }
 
     fn write(&self, set: IndexSet, delta: &mut NumberedRows<'_>) -> Result<(), StoreError> {
+        let numbers: [u64; Self::NUMBERS] = [
+            self.generation,
+            self.sequence,
+            self.folded,
+            self.sections,
+            self.total_length,
+            self.next_section,
+            self.next_term,
+            self.parts,
+            self.delta_bytes,
+        ];
+        let rows = self.rows.iter().map(|key| key.0);
         let mut payload = Vec::new();
-        for number in self.numbers() {
+        for number in numbers
+            .into_iter()
+            .chain([self.rows.len() as u64])
+            .chain(rows)
+        {
             payload.extend_from_slice(&number.to_le_bytes());
         }
+        payload.push(u8::from(self.cursor.is_some()));
+        payload.extend_from_slice(self.cursor.as_deref().unwrap_or_default());
         let value = codec::seal(
             set.names()[3],
             &STATE_KEY.to_be_bytes(),

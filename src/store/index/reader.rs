@@ -14,7 +14,7 @@ use super::super::error::{StoreError, guard};
 use super::super::snapshot::View;
 use super::delta::{self, DeltaRow};
 use super::terms::{self, term_key};
-use super::{IndexSet, State, lengths, postings, slice_of};
+use super::{IndexSet, RowKey, State, lengths, postings};
 use crate::search::bm25::{self, Scorer};
 use crate::search::lengths::Lengths;
 use crate::search::postings::{Posting, TermPostings};
@@ -58,14 +58,14 @@ pub struct IndexCache {
 struct Cached {
     generation: u64,
     sequence: u64,
-    deltas: BTreeMap<u64, Arc<DeltaRow>>,
+    deltas: BTreeMap<RowKey, Arc<DeltaRow>>,
     lengths: Option<Arc<Lengths>>,
     norms: Option<Arc<Norms>>,
     rows: Recent<TermRowsAt>,
     plans: Recent<Arc<Planned>>,
 }
 
-/// The rows of a term when its slice was folded up to a write; none for an unknown term.
+/// The rows of a term when they held all writes up to one; none for an unknown term.
 #[derive(Debug, Clone)]
 struct TermRowsAt {
     folded: u64,
@@ -136,7 +136,7 @@ pub struct IndexReader<'a> {
     view: &'a View,
     set: IndexSet,
     state: State,
-    deltas: Vec<(u64, Arc<DeltaRow>)>,
+    deltas: Vec<(RowKey, Arc<DeltaRow>)>,
     lengths: Arc<Lengths>,
     norms: Arc<Norms>,
     shared: &'a IndexCache,
@@ -244,9 +244,8 @@ impl<'a> IndexReader<'a> {
             }
             Ok(())
         })?;
-        let slice = slice_of(term);
-        for (_, row) in self.unfolded(slice) {
-            if let Some(change) = row.get(slice, term)? {
+        for row in self.unfolded(term) {
+            if let Some(change) = row.get(term)? {
                 let sum = frequency + change.added.len() as u64;
                 frequency = sum.saturating_sub(change.removed.len() as u64);
             }
@@ -278,6 +277,8 @@ impl<'a> IndexReader<'a> {
             Ok(())
         })?;
         known.append(&mut recent);
+        // What stands for a long term is no term.
+        known.retain(|term| !term.contains(&0));
         let mut found = Vec::new();
         for term in known {
             if found.len() >= limit {
@@ -291,16 +292,16 @@ impl<'a> IndexReader<'a> {
         Ok(found)
     }
 
-    /// The delta rows that a slice is not folded up to.
-    fn unfolded(&self, slice: usize) -> impl Iterator<Item = &(u64, Arc<DeltaRow>)> {
-        let folded = self.state.folded[slice];
+    /// The delta rows whose changes of a term the postings do not hold yet, oldest first.
+    fn unfolded(&self, term: &[u8]) -> impl Iterator<Item = &DeltaRow> {
         self.deltas
             .iter()
-            .filter(move |(sequence, _)| *sequence > folded)
+            .filter(move |(key, _)| !self.state.is_folded(*key, term))
+            .map(|(_, row)| &**row)
     }
 
-    fn rows_of(&self, term: &[u8], slice: usize) -> Result<Option<Arc<TermPostings>>, StoreError> {
-        let folded = self.state.folded[slice];
+    fn rows_of(&self, term: &[u8]) -> Result<Option<Arc<TermPostings>>, StoreError> {
+        let folded = self.state.folded_of(term);
         if let Some(mut cached) = self.cached()
             && let Some(found) = cached.rows.get(term, ROWS_BUDGET)
             && found.folded == folded
@@ -344,14 +345,13 @@ impl<'a> IndexReader<'a> {
         {
             return Ok(found);
         }
-        let slice = slice_of(term);
-        let rows = self.rows_of(term, slice)?;
+        let rows = self.rows_of(term)?;
         let mut frequency = rows
             .as_ref()
             .map_or(0, |rows| u64::from(rows.document_frequency));
         let mut recent: Vec<Posting> = Vec::new();
-        for (_, row) in self.unfolded(slice) {
-            if let Some(change) = row.get(slice, term)? {
+        for row in self.unfolded(term) {
+            if let Some(change) = row.get(term)? {
                 frequency = (frequency + change.added.len() as u64)
                     .saturating_sub(change.removed.len() as u64);
                 // Removed ones have no length any more.
@@ -432,18 +432,16 @@ impl Cached {
         let known = self.sequence;
         let mut lengths = self.lengths.take();
         self.plans.clear();
-        self.deltas
-            .retain(|&sequence, _| sequence > state.folded_whole());
+        self.deltas.retain(|key, _| state.rows.contains(key));
         // All or nothing below: a failure leaves a cache that starts again.
         self.sequence = 0;
-        for sequence in state.folded_whole() + 1..=state.sequence {
-            if let Entry::Vacant(place) = self.deltas.entry(sequence)
-                && let Some(row) = delta::read(set, delta, sequence)?
-            {
-                place.insert(Arc::new(row));
+        for &key in &state.rows {
+            if let Entry::Vacant(place) = self.deltas.entry(key) {
+                place.insert(Arc::new(delta::read(set, delta, key.0)?));
             }
         }
-        let complete = (known + 1..=state.sequence).all(|at| self.deltas.contains_key(&at));
+        // Whether the rows tell all that happened since the cache was last here.
+        let complete = known >= state.folded;
         if !complete {
             lengths = None;
         }
@@ -456,7 +454,8 @@ impl Cached {
         };
         if complete && known < state.sequence {
             let changed = Arc::make_mut(&mut lengths);
-            for (_, row) in self.deltas.range(known + 1..) {
+            let newer = |key: &RowKey| key.sequence() > known;
+            for (_, row) in self.deltas.iter().filter(|(key, _)| newer(key)) {
                 for &section in &row.removed {
                     changed.set(section, None);
                 }

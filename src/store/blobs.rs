@@ -4,7 +4,10 @@
 //! parts of at most 65 000 bytes. Content is compressed as a whole, then cut, and kept compressed
 //! only if that saves an eighth. What is read back always hashes to its key.
 
-use std::io::Read;
+use std::cell::RefCell;
+use std::io::{self, Read};
+
+use zstd::bulk::{Compressor, Decompressor};
 
 use super::batch::Batch;
 use super::error::StoreError;
@@ -18,6 +21,36 @@ const MIN_COMPRESSED: usize = 256;
 
 const ZSTD_LEVEL: i32 = 3;
 
+/// Up to this length content is unpacked in one go, into room of the length that its row claims.
+const MAX_AT_ONCE: u64 = 4 << 20;
+
+thread_local! {
+    /// Contexts of zstd, made once a thread: to make one costs as much as to pack or unpack a page.
+    static PACKER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn pack(content: &[u8]) -> io::Result<Vec<u8>> {
+    PACKER.with_borrow_mut(|kept| {
+        let packer = match kept {
+            Some(packer) => packer,
+            None => kept.insert(Compressor::new(ZSTD_LEVEL)?),
+        };
+        packer.compress(content)
+    })
+}
+
+/// Unpacks at most `length` bytes; fails when there are more.
+fn unpack_at_once(stored: &[u8], length: usize) -> io::Result<Vec<u8>> {
+    UNPACKER.with_borrow_mut(|kept| {
+        let unpacker = match kept {
+            Some(unpacker) => unpacker,
+            None => kept.insert(Decompressor::new()?),
+        };
+        unpacker.decompress(stored, length)
+    })
+}
+
 /// Content as it is stored: one method for all parts.
 struct Stored {
     method: Method,
@@ -26,7 +59,7 @@ struct Stored {
 
 fn store_form(content: &[u8]) -> Stored {
     if content.len() >= MIN_COMPRESSED
-        && let Ok(bytes) = zstd::bulk::compress(content, ZSTD_LEVEL)
+        && let Ok(bytes) = pack(content)
         && bytes.len() <= content.len() / 8 * 7
     {
         return Stored {
@@ -40,22 +73,28 @@ fn store_form(content: &[u8]) -> Stored {
     }
 }
 
+fn unpack(stored: &[u8], content_bytes: u64) -> io::Result<Vec<u8>> {
+    if content_bytes <= MAX_AT_ONCE
+        && let Ok(length) = usize::try_from(content_bytes)
+        && let Ok(content) = unpack_at_once(stored, length)
+    {
+        return Ok(content);
+    }
+    // Grows as it is read, so a length that lies claims no memory. Damage comes here too, to be
+    // told from a wrong length.
+    let mut content = Vec::new();
+    zstd::stream::read::Decoder::new(stored)?
+        .take(content_bytes.saturating_add(1))
+        .read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// The content behind stored bytes, or why there is none.
 fn content_form(method: Method, stored: Vec<u8>, content_bytes: u64) -> Result<Vec<u8>, String> {
     let content = match method {
         Method::Raw => stored,
-        Method::Zstd => {
-            // Grows as it is read, so a length that lies claims no memory.
-            let mut content = Vec::new();
-            zstd::stream::read::Decoder::new(stored.as_slice())
-                .and_then(|decoder| {
-                    decoder
-                        .take(content_bytes.saturating_add(1))
-                        .read_to_end(&mut content)
-                })
-                .map_err(|error| format!("cannot be unpacked ({error})"))?;
-            content
-        }
+        Method::Zstd => unpack(&stored, content_bytes)
+            .map_err(|error| format!("cannot be unpacked ({error})"))?,
     };
     if content.len() as u64 != content_bytes {
         return Err("has another length".to_owned());

@@ -331,13 +331,13 @@ impl Facts {
     }
 
     /// The entry of `sources/` for this id. Entries are in the order of their names, which is
-    /// that of ids.
+    /// that of ids; ids are compared as they stand, since rules ask this for every citation.
     pub(crate) fn source(&self, id: SourceId) -> Option<&SourceFacts> {
-        let path = format!("sources/{id}");
-        let at = self
-            .sources
-            .binary_search_by(|source| source.path.as_str().cmp(&path))
-            .ok()?;
+        let order = |source: &SourceFacts| match &source.name {
+            SourceName::Id(here) => here.cmp(&id),
+            SourceName::Invalid(name) => name.as_str().cmp(id.to_string().as_str()),
+        };
+        let at = self.sources.binary_search_by(order).ok()?;
         self.sources
             .get(at)
             .filter(|source| source.id() == Some(id))

@@ -315,8 +315,8 @@ fn read_content(tree: &Tree, path: &[u8], kind: Kind) -> ContentFacts {
         return ContentFacts::NotFile(kind);
     }
     let opened = RelPath::new(path).and_then(|rel| tree.open_file(&rel));
-    let mut file = match opened {
-        Ok(Some((file, _))) => file,
+    let (mut file, stamp) = match opened {
+        Ok(Some(opened)) => opened,
         Ok(None) => return ContentFacts::Missing,
         Err(error) => {
             return match other_kind(&error) {
@@ -325,7 +325,9 @@ fn read_content(tree: &Tree, path: &[u8], kind: Kind) -> ContentFacts {
             };
         }
     };
-    let mut buffer = vec![0; CHUNK_BYTES];
+    // Most sources are small, and clearing a large buffer costs more than reading them.
+    let size = usize::try_from(stamp.size).unwrap_or(CHUNK_BYTES);
+    let mut buffer = vec![0; size.clamp(1, CHUNK_BYTES)];
     let mut hasher = Sha256::new();
     let mut lines = LineCounter::default();
     let mut byte_count = 0_u64;

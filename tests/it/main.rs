@@ -28,6 +28,7 @@ mod full_disk;
 mod git;
 mod hostile_markdown;
 mod lint;
+mod lint_corpora;
 mod lint_trees;
 mod regressions;
 mod search_standard;

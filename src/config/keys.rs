@@ -89,22 +89,22 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "language",
-        meaning: "language of the pages, for example en (detected)",
+        meaning: "kept for later, no effect yet: the language of each page is detected",
         kind: Kind::Text,
     },
     Key {
         name: "models",
-        meaning: "language models",
+        meaning: "kept for later, no effect yet: language models",
         kind: Kind::Part,
     },
     Key {
         name: "forges",
-        meaning: "servers that hold other projects",
+        meaning: "kept for later, no effect yet: servers that hold other projects",
         kind: Kind::Part,
     },
     Key {
         name: "projects",
-        meaning: "other projects",
+        meaning: "kept for later, no effect yet: other projects",
         kind: Kind::Part,
     },
 ];

@@ -35,6 +35,9 @@ pub enum Durability {
     Batch,
 }
 
+/// Begins the names of what was taken out of the tree.
+pub(super) const TAKEN_OUT: &str = "old-";
+
 /// A file or folder below `.store/tmp`. Stays there until it is moved or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Staged {
@@ -61,6 +64,11 @@ impl Staged {
     /// Its name in `.store/tmp`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether it came out of the tree, rather than being on its way in.
+    pub fn was_taken_out(&self) -> bool {
+        self.name.starts_with(TAKEN_OUT)
     }
 
     /// Its path from the root, for reading.

@@ -80,7 +80,8 @@ impl Wiki {
     fn history_once(&self, ctx: &Context, request: &HistoryRequest) -> Result<HistoryReport> {
         let reading = self.reading(ctx)?;
         let view: &View = &reading.snapshot;
-        let mut numbers = match &request.page {
+        let before = request.before.unwrap_or(u64::MAX);
+        let numbers: Box<dyn Iterator<Item = u64>> = match &request.page {
             Some(id) => {
                 let numbers = view.revision_numbers(id)?;
                 if numbers.is_empty() {
@@ -90,20 +91,22 @@ impl Wiki {
                     )
                     .with_hint("`llmwiki list-pages` lists the pages that there are"));
                 }
-                numbers
+                Box::new(numbers.into_iter().rev())
             }
-            None => (1..view.meta().next_revision).collect(),
+            None => Box::new((1..view.meta().next_revision.min(before)).rev()),
         };
-        if let Some(before) = request.before {
-            numbers.retain(|&seq| seq < before);
-        }
-        let more = numbers.len() > request.limit;
         let mut revisions = Vec::new();
-        for &seq in numbers.iter().rev().take(request.limit) {
+        let mut more = false;
+        for seq in numbers.filter(|&seq| seq < before) {
             ctx.check()?;
+            // Numbers that a salvage could not save stay empty.
             let Some(record) = view.revision(seq)? else {
                 continue;
             };
+            if revisions.len() == request.limit {
+                more = true;
+                break;
+            }
             revisions.push(report(view, seq, record, request.diff)?);
         }
         let next = if more {

@@ -44,7 +44,7 @@ pub struct Wiki {
     pub(super) store_faults: Option<Arc<dyn BackendFaults>>,
     pub(super) store: Mutex<Option<Arc<Store>>>,
     /// Intents that this handle has carried out, by path; the next commit drops their rows.
-    pub(super) finished: Mutex<BTreeMap<String, Finished>>,
+    pub(super) finished: Mutex<BTreeMap<RelPath, Finished>>,
 }
 
 impl std::fmt::Debug for Wiki {
@@ -141,9 +141,13 @@ impl Wiki {
         let created = found.is_none();
         let tree = match found {
             Some(tree) => tree,
-            None => Tree::create_with(&self.root, &self.tree_options)?,
+            None => {
+                let tree = Tree::create_with(&self.root, &self.tree_options)?;
+                // Somebody may have made it meanwhile.
+                check_layout(&tree)?;
+                tree
+            }
         };
-        check_layout(&tree)?;
         let mut files = Vec::new();
         for folder in [RelPath::sources(), RelPath::pages()] {
             if tree.stat(&folder)?.is_none() {

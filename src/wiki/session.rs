@@ -5,6 +5,7 @@
 //! waited for under it. A store that was moved aside or replaced under an open handle is opened
 //! anew, never written to.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +30,9 @@ use crate::tree::{
 
 /// How long a write waits for the lock.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// Staged files older than this that no intent names are nobody's: nothing is staged for longer
+/// than a write takes.
+const ABANDONED_NS: i64 = 600_000_000_000;
 /// How often a request starts again because the store was replaced under it.
 const REOPENS: u32 = 3;
 
@@ -287,7 +291,8 @@ impl Wiki {
         store: Arc<Store>,
         lost: Vec<String>,
     ) -> Result<Writing<'w>> {
-        *self.cached() = Some(Arc::clone(&store));
+        let before = self.cached().replace(Arc::clone(&store));
+        let is_new = before.is_none_or(|before| !Arc::ptr_eq(&before, &store));
         let writing = Writing {
             wiki: self,
             ctx,
@@ -298,6 +303,9 @@ impl Wiki {
             lock,
         };
         writing.settle()?;
+        if is_new {
+            writing.sweep(tree::now_ns().saturating_sub(ABANDONED_NS))?;
+        }
         let snapshot = writing.store.read()?;
         analysis_of(&snapshot)?;
         if !is_built_by(&snapshot, self.analysis()) {
@@ -451,19 +459,22 @@ fn may_answer_without_writing(error: &Error) -> bool {
 impl Reading {
     /// Every file that is kept out, in path order.
     pub(super) fn skipped(&self) -> Result<Vec<SkippedFile>> {
-        let mut files = self.misfits.clone();
+        let mut files: BTreeMap<String, SkippedFile> = BTreeMap::new();
         for row in self.snapshot.skipped() {
             let (path, why) = row?;
-            if files.iter().all(|file| file.path.as_bytes() != path) {
-                files.push(SkippedFile {
-                    path: tree::escape(&path),
-                    code: why.code,
-                    reason: why.message,
-                });
-            }
+            let path = tree::escape(&path);
+            let file = SkippedFile {
+                path: path.clone(),
+                code: why.code,
+                reason: why.message,
+            };
+            files.insert(path, file);
         }
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(files)
+        // What was seen just now is newer than what was noted.
+        for file in &self.misfits {
+            files.insert(file.path.clone(), file.clone());
+        }
+        Ok(files.into_values().collect())
     }
 }
 
@@ -500,7 +511,7 @@ impl Writing<'_> {
     /// # Errors
     /// Those of the store; then nothing was written.
     pub(super) fn commit(&self, batch: Batch) -> Result<Meta> {
-        let finished: Vec<String> = unpoisoned(self.wiki.finished.lock())
+        let finished: Vec<RelPath> = unpoisoned(self.wiki.finished.lock())
             .keys()
             .cloned()
             .collect();
@@ -527,7 +538,7 @@ impl Writing<'_> {
     /// Notes that an intent was carried out.
     pub(super) fn finish(&self, path: &RelPath, revision: u64, stamp: Option<StampRecord>) {
         let done = Finished { revision, stamp };
-        unpoisoned(self.wiki.finished.lock()).insert(path.to_string(), done);
+        unpoisoned(self.wiki.finished.lock()).insert(path.clone(), done);
     }
 
     /// Carries out what earlier commits still owe the tree.
@@ -537,11 +548,45 @@ impl Writing<'_> {
         for (path, intent) in owed {
             let path = RelPath::new(path)?;
             let known = unpoisoned(self.wiki.finished.lock())
-                .get(&path.to_string())
+                .get(&path)
                 .is_some_and(|done| done.revision == intent.revision);
             if !known {
                 self.redo(&path, &intent)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Removes what killed writers staged before this moment of the file clock and never promised.
+    /// Once a handle, under the lock: what is staged then belongs to an intent, or is being made
+    /// outside the lock by a writer that lives, or is nobody's.
+    ///
+    /// What was taken out of the tree may be a text that a person saved into a deletion. It goes
+    /// only when the store has it too.
+    fn sweep(&self, before_ns: i64) -> Result<()> {
+        let entries = self.tree.list_staged()?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let view = self.store.read()?;
+        let promised: BTreeSet<String> = view
+            .intents()
+            .map(|row| row.map(|(_, intent)| intent.staged))
+            .collect::<Result<_, _>>()?;
+        for entry in entries {
+            let is_young = entry.stamp.ctime_ns >= before_ns;
+            if is_young || promised.contains(entry.staged.name()) {
+                continue;
+            }
+            if entry.staged.was_taken_out() {
+                let Ok(Some(file)) = self.tree.read(&entry.staged.path(), MAX_KEPT_BYTES) else {
+                    continue;
+                };
+                if !view.has_blob(&ContentHash::of(&file.bytes))? {
+                    continue;
+                }
+            }
+            self.tree.remove_staged(&entry.staged)?;
         }
         Ok(())
     }
@@ -724,5 +769,47 @@ pub(super) fn stamp_record(stamp: &Stamp, seen_ns: i64, sha256: ContentHash) -> 
         ctime_ns: stamp.ctime_ns,
         seen_ns,
         sha256,
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "arranges files behind the back of `tree`"
+)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::wiki::NewSource;
+
+    #[test]
+    fn what_killed_writers_staged_is_swept_and_a_text_that_may_be_a_persons_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let wiki = Wiki::new(dir.path().join("wiki"), Config::default());
+        let ctx = Context::default();
+        let source = NewSource {
+            name: "n".into(),
+            content: b"known".to_vec(),
+            ..NewSource::default()
+        };
+        wiki.add_source(&ctx, source).unwrap();
+        let tmp = dir.path().join("wiki/.store/tmp");
+        let put = |name: &str, text: &str| std::fs::write(tmp.join(name), text).unwrap();
+        put("page-1-1-0", "half a page");
+        put("old-1-2-0", "known");
+        put("old-1-3-0", "a person's text");
+        let names = || -> Vec<String> {
+            let entries = std::fs::read_dir(&tmp).unwrap();
+            entries
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect()
+        };
+        let writing = wiki.writing(&ctx).unwrap();
+        writing
+            .sweep(tree::now_ns().saturating_sub(ABANDONED_NS))
+            .unwrap();
+        assert_eq!(names().len(), 3, "what is young may be a living writer's");
+        writing.sweep(i64::MAX).unwrap();
+        assert_eq!(names(), ["old-1-3-0"]);
     }
 }

@@ -650,23 +650,14 @@ impl Wiki {
                 (metadata_of(id, record), content)
             }
             None => {
-                let found = examine(&reading.tree, id).map_err(|error| {
-                    let hint = error.hint().map(str::to_owned);
-                    let gone = reading
-                        .tree
-                        .stat(&RelPath::source(&id))
-                        .ok()
-                        .flatten()
-                        .is_none();
-                    match hint {
-                        _ if gone => Error::new(
-                            ErrorCode::SourceNotFound,
-                            format!("there is no source {id}"),
-                        )
-                        .with_hint("`llmwiki list-sources` lists those that there are"),
-                        _ => error,
-                    }
-                })?;
+                if reading.tree.stat(&RelPath::source(&id))?.is_none() {
+                    return Err(Error::new(
+                        ErrorCode::SourceNotFound,
+                        format!("there is no source {id}"),
+                    )
+                    .with_hint("`llmwiki list-sources` lists those that there are"));
+                }
+                let found = examine(&reading.tree, id)?;
                 (found.metadata, found.content)
             }
         };

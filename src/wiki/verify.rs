@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::search::Analysis;
 use crate::store::index::{self, ExpectedPostings, IndexSet};
-use crate::store::{self, View};
+use crate::store::{self, StoreError, View};
 use crate::tree::Tree;
 
 /// One thing that does not hold.
@@ -107,11 +107,14 @@ fn check_pages(
     let total = view.meta().page_count;
     for (done, row) in (1..).zip(view.pages("", None)) {
         ctx.check()?;
-        let Ok((id, record)) = row else { continue };
-        let subject = format!("page {id}");
-        let Ok(Some(bytes)) = view.blob(&record.sha256) else {
+        // Rows that cannot be read were reported above, table by table.
+        let Some((id, record)) = sound(row)? else {
             continue;
         };
+        let Some(Some(bytes)) = sound(view.blob(&record.sha256))? else {
+            continue;
+        };
+        let subject = format!("page {id}");
         let prepared = match PreparedPage::new(analysis, id.clone(), bytes) {
             Ok(prepared) => prepared,
             Err(error) => {
@@ -119,44 +122,46 @@ fn check_pages(
                 continue;
             }
         };
-        let mut differs = |what: &str, same: bool| {
-            if !same {
-                report.find(
-                    subject.clone(),
-                    format!("its {what} do not say what its text says"),
-                );
-            }
-        };
-        differs(
-            "links",
-            view.links_from(&id)?.as_ref() == Some(&prepared.links),
-        );
-        differs(
-            "citations",
-            view.citations_of(&id)?.as_ref() == Some(&prepared.citations),
-        );
-        differs("names", view.names(&id)?.as_ref() == Some(&prepared.names));
         let mut sections = record.sections.len() == prepared.sections.len();
         for (&number, section) in record.sections.iter().zip(&prepared.sections) {
-            sections &= view.section(number)?.as_ref() == Some(&put::record_of(&id, section));
+            sections &= holds(view.section(number), &put::record_of(&id, section))?;
             expected.add(number, section);
             report.sections_checked += 1;
         }
-        let mut differs = |same: bool| {
+        for (what, same) in [
+            ("links", holds(view.links_from(&id), &prepared.links)?),
+            (
+                "citations",
+                holds(view.citations_of(&id), &prepared.citations)?,
+            ),
+            ("names", holds(view.names(&id), &prepared.names)?),
+            ("sections", sections),
+        ] {
             if !same {
-                report.find(
-                    subject.clone(),
-                    "its sections do not say what its text says".to_owned(),
-                );
+                let message = format!("its {what} do not say what its text says");
+                report.find(subject.clone(), message);
             }
-        };
-        differs(sections);
+        }
         ctx.progress("checking pages", done, Some(total));
     }
     for problem in index::check_against(view, IndexSet::Pages, &expected)?.problems {
         report.find("index".to_owned(), problem);
     }
     Ok(())
+}
+
+/// A row, or none when it is damaged.
+fn sound<T>(row: Result<T, StoreError>) -> Result<Option<T>> {
+    match row {
+        Ok(row) => Ok(Some(row)),
+        Err(error) if error.is_damage() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a row is there and says this. One that is damaged does not.
+fn holds<T: PartialEq>(row: Result<Option<T>, StoreError>, wanted: &T) -> Result<bool> {
+    Ok(sound(row)?.flatten().as_ref() == Some(wanted))
 }
 
 /// Hashes every source in the tree.

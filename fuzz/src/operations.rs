@@ -51,7 +51,13 @@ struct World {
     wikis: [Wiki; 2],
     ctx: Context,
     files: BTreeMap<&'static str, Vec<u8>>,
+    /// Sources that stand in the tree.
     sources: BTreeSet<SourceId>,
+    /// Sources that the store remembers, gone from the tree or not.
+    known: BTreeSet<SourceId>,
+    /// Sources that stood in the tree when the store was removed: the next store remembers them
+    /// if a command came before they were gone.
+    glimpsed: BTreeSet<SourceId>,
     /// Texts that must be in the history.
     kept: BTreeSet<(&'static str, ContentHash)>,
     /// Every text that ever stood in the place of a page.
@@ -97,6 +103,8 @@ impl World {
             ctx,
             files: BTreeMap::new(),
             sources: BTreeSet::new(),
+            known: BTreeSet::new(),
+            glimpsed: BTreeSet::new(),
             kept: BTreeSet::new(),
             seen: BTreeSet::new(),
             spoilt: BTreeSet::new(),
@@ -145,7 +153,10 @@ impl World {
         let report = self.wikis[at].add_source(&self.ctx, source).unwrap();
         let id = source_id(which);
         assert_eq!(report.id, id.to_string());
-        assert_eq!(report.deduplicated, !self.sources.insert(id));
+        let known = !self.sources.insert(id) | !self.known.insert(id);
+        if known || !self.glimpsed.remove(&id) {
+            assert_eq!(report.deduplicated, known);
+        }
     }
 
     /// Title, sources and body of a new text; its word is in the body.
@@ -328,13 +339,15 @@ impl World {
         }
     }
 
-    /// With the store goes the history.
+    /// With the store goes the history, and what was known of sources that are gone.
     fn remove_store(&mut self) {
         let store = self.path(".store");
         if store.exists() {
             fs::remove_dir_all(store).unwrap();
         }
         self.kept.clear();
+        self.known.clear();
+        self.glimpsed.clone_from(&self.sources);
     }
 
     fn reopen(&mut self, at: usize, classic: bool) {

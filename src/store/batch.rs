@@ -144,9 +144,15 @@ impl Batch {
         entries: impl Fn(&R) -> Vec<Vec<u8>>,
         entry: &I,
     ) -> Result<(), StoreError> {
-        let old = self.view.get::<R>(row_key)?;
         let value = record
             .map(|record| codec::encode(row_key, record))
+            .transpose()?;
+        let stored = self.view.raw(R::TABLE, row_key)?;
+        if stored.is_some() && stored == value {
+            return Ok(());
+        }
+        let old = stored
+            .map(|bytes| codec::decode::<R>(row_key, &bytes))
             .transpose()?;
         let before: BTreeSet<_> = old
             .as_ref()
@@ -411,6 +417,11 @@ impl Batch {
             for (id, section) in sections {
                 let key = id.to_be_bytes();
                 let value = codec::encode(&key, section)?;
+                if let Some(old) = rows.get(key.as_slice())?
+                    && old.value() == value
+                {
+                    continue;
+                }
                 let old = rows.insert(key.as_slice(), value.as_slice())?;
                 match old {
                     Some(old) => {

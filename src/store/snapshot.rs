@@ -286,6 +286,18 @@ impl View {
         Ok(found.flatten())
     }
 
+    /// The bytes of the row under `key`, as they are.
+    pub(crate) fn raw(
+        &self,
+        table: &'static str,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.with_bytes(table, |rows| {
+            Ok(rows.get(key)?.map(|value| value.value().to_vec()))
+        })?;
+        Ok(found.flatten())
+    }
+
     /// Whether there is a row under `key`, readable or not.
     pub(crate) fn has(&self, table: &'static str, key: &[u8]) -> Result<bool, StoreError> {
         let found = self.with_bytes(table, |rows| Ok(rows.get(key)?.is_some()))?;

@@ -18,6 +18,7 @@ use super::sources;
 use super::status::SkippedFile;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId};
+use crate::store::index::{self, IndexSet};
 use crate::store::{Batch, How, PageRecord, SkippedRecord, StampRecord, View};
 use crate::tree::{self, Flow, Kind, RelPath, Stamp, Tree, TreeError, Walked};
 
@@ -371,6 +372,9 @@ fn adopt_in_batches(
         }
         taker.mend_citations(&mut batch)?;
         std::mem::take(&mut taker.index).apply(&mut batch)?;
+        if queue.peek().is_none() && total > BATCH_OPERATIONS as u64 {
+            index::tidy(&mut batch, IndexSet::Pages)?;
+        }
         writing.commit(batch)?;
         taker.left(adopted);
     }

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{PageId, SourceId};
 use crate::store::How;
+use crate::store::index::{self, IndexSet};
 use crate::tree::Durability;
 
 /// A line that was not taken in.
@@ -143,6 +144,9 @@ impl Wiki {
                 ctx.progress("importing", report.lines, None);
             }
             if !read {
+                if report.lines > BATCH_OPERATIONS as u64 {
+                    self.tidy_index(ctx)?;
+                }
                 return Ok(report);
             }
         }
@@ -212,6 +216,18 @@ impl Wiki {
                 Ok(Prepared::Page(Box::new(self.prepare_page(ctx, page)?)))
             }
         }
+    }
+
+    /// Folds what the batches have left for readers to overlay.
+    fn tidy_index(&self, ctx: &Context) -> Result<()> {
+        self.mending(ctx, || {
+            let writing = self.writing(ctx)?;
+            let mut batch = writing.batch()?;
+            if index::tidy(&mut batch, IndexSet::Pages)? {
+                writing.commit(batch)?;
+            }
+            Ok(())
+        })
     }
 
     /// Carries out what waits, in one transaction.

@@ -95,14 +95,6 @@ impl<'a> Changes<'a> {
         Ok(changes)
     }
 
-    /// Number of postings added or removed.
-    pub(crate) fn events(&self) -> usize {
-        self.terms
-            .iter()
-            .map(|(_, change)| change.added.len() + change.removed.len())
-            .sum()
-    }
-
     fn encode(&self) -> Result<Vec<u8>, StoreError> {
         let misfit = || StoreError::damaged("a term of a section that is not in its delta row");
         let mut out = Vec::new();

@@ -14,11 +14,11 @@ use super::{
 use crate::search::AnalyzedSection;
 use crate::search::postings::{Posting, Row};
 
-/// A write that changes more postings than this is folded at once: a delta row is for readers to
-/// look into.
-const AT_ONCE_EVENTS: usize = 16_384;
-/// Delta rows of more than so many bytes are folded at once.
-const AT_ONCE_BYTES: u64 = 8 << 20;
+/// Delta rows of more than so many bytes are folded at once. A fold of this much goes through most
+/// of the dictionary, so bulk writes share it: the more they save up, the fewer folds there are.
+const AT_ONCE_BYTES: u64 = if cfg!(test) { 16 << 10 } else { 24 << 20 };
+/// What bulk work may leave for readers to overlay, see [`tidy`].
+const TIDY_BYTES: u64 = if cfg!(test) { 128 } else { 1 << 20 };
 /// In how many parts a row is folded: one for every few writes, until the next row is due.
 const PARTS: u64 = (MERGE * FREEZE) as u64 / FOLD_EVERY;
 
@@ -51,7 +51,6 @@ pub fn apply(
         let changes = collect(&mut state, &removed, &added, &keys)?;
         change_lengths(view, set, &mut state, &changes)?;
         state.sequence += 1;
-        let events = changes.events();
         let row = changes.into_row()?;
         let mut log = Log {
             view,
@@ -59,8 +58,8 @@ pub fn apply(
             state: &mut state,
             delta: &mut delta,
         };
-        if events > AT_ONCE_EVENTS || log.state.delta_bytes > AT_ONCE_BYTES {
-            log.fold_all(row)?;
+        if log.state.delta_bytes + row.size() as u64 > AT_ONCE_BYTES {
+            log.fold_all(Some(row))?;
         } else {
             let key = RowKey::new(log.state.sequence, SINGLE);
             log.put(key, &row)?;
@@ -68,6 +67,37 @@ pub fn apply(
         }
         state.write(set, &mut delta)
     })
+}
+
+/// Folds what bulk work has left in delta rows, if it is more than readers should overlay.
+/// Answers whether it was.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn tidy(batch: &mut Batch, set: IndexSet) -> Result<bool, StoreError> {
+    let view: &View = batch;
+    let folded = guard(|| {
+        let mut delta = view.rows_mut(set.delta())?;
+        let mut state = State::read(set, &delta)?;
+        if state.delta_bytes <= TIDY_BYTES {
+            return Ok(false);
+        }
+        // Caches tell states of the index apart by the sequence.
+        state.sequence += 1;
+        let mut log = Log {
+            view,
+            set,
+            state: &mut state,
+            delta: &mut delta,
+        };
+        log.fold_all(None)?;
+        state.write(set, &mut delta)?;
+        Ok(true)
+    })?;
+    if folded {
+        batch.touch_index();
+    }
+    Ok(folded)
 }
 
 /// Empties the index. Section ids stay used.
@@ -349,13 +379,13 @@ impl Log<'_, '_> {
     }
 
     /// Folds all rows, and the row of this write, which is not in the table.
-    fn fold_all(&mut self, own: DeltaRow) -> Result<(), StoreError> {
+    fn fold_all(&mut self, own: Option<DeltaRow>) -> Result<(), StoreError> {
         let keys = self.state.rows.clone();
         let mut rows = keys
             .iter()
             .map(|key| self.read(*key))
             .collect::<Result<Vec<_>, _>>()?;
-        rows.push(own);
+        rows.extend(own);
         let mut terms = Vec::new();
         for (at, row) in rows.iter().enumerate() {
             let folding = keys.get(at).is_some_and(|key| key.level() == FOLDING);

@@ -14,8 +14,8 @@
 //! `FREEZE` merged rows become the one row that is being folded: every `FOLD_EVERY`th write folds
 //! its next terms, in byte order, so that what one fold touches lies together in the dictionary.
 //! Many writes share the cost of a term, no single one pays for all, and at most 32 rows are
-//! overlaid by readers. The state names the rows and the last term that is folded. Large writes
-//! are folded at once, and so is everything when the rows grow too large to overlay.
+//! overlaid by readers. The state names the rows and the last term that is folded. Everything is
+//! folded at once when the rows grow too large to overlay, and at the end of bulk work.
 //!
 //! Invariants: section ids are never used twice and rise from write to write, so what is added
 //! comes after all rows; postings of a removed section may linger in rows while its removal waits
@@ -40,7 +40,7 @@ pub use bulk::BulkIndexer;
 pub use check::{ExpectedPostings, IndexCheck, check, check_against};
 #[doc(hidden)]
 pub use delta::decode as decode_delta;
-pub use fold::{apply, clear};
+pub use fold::{apply, clear, tidy};
 pub use reader::{IndexCache, IndexReader, TieKey};
 
 use redb::TableDefinition;

@@ -237,9 +237,20 @@ proptest! {
         for (at, step) in steps.iter().enumerate() {
             let mut batch = store.write().unwrap();
             model.write(&mut batch, step);
+            if looks >> (at % 61) & 3 == 3 {
+                tidy(&mut batch, SET).unwrap();
+            }
             batch.commit().unwrap();
             if looks >> (at % 64) & 1 == 1 {
                 model.check(&store, &cache, &queries);
+            }
+            if looks >> (at % 53) & 7 == 6 {
+                // Between writes, as bulk work ends.
+                let mut batch = store.write().unwrap();
+                if tidy(&mut batch, SET).unwrap() {
+                    batch.commit().unwrap();
+                    model.check(&store, &cache, &queries);
+                }
             }
         }
         model.check(&store, &cache, &queries);

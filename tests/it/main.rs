@@ -40,4 +40,5 @@ mod vectors_page;
 mod vectors_search_scoring;
 mod vectors_service;
 mod vectors_tokenize;
+mod versions;
 mod wikis;

@@ -216,10 +216,8 @@ impl Tree {
         wanted: Kind,
         durability: Durability,
     ) -> Result<Option<Staged>> {
-        let (parent, name) = match self.open_parent(rel) {
-            Ok(parent) => parent,
-            Err(error) if error.is_missing() => return Ok(None),
-            Err(error) => return Err(error),
+        let Some((parent, name)) = self.find_parent(rel)? else {
+            return Ok(None);
         };
         let tmp = self.staging()?;
         let goal = Goal {
@@ -263,10 +261,8 @@ impl Tree {
     /// `Symlink` or `NotDirectory` above it; `NotRegular` for a directory; `Denied`, `ReadOnly`,
     /// `Io`.
     pub fn remove(&self, rel: &RelPath) -> Result<bool> {
-        let (parent, name) = match self.open_parent(rel) {
-            Ok(parent) => parent,
-            Err(error) if error.is_missing() => return Ok(false),
-            Err(error) => return Err(error),
+        let Some((parent, name)) = self.find_parent(rel)? else {
+            return Ok(false);
         };
         let shown = rel.to_string();
         let stamp = stat_at(parent.as_fd(), name)
@@ -300,14 +296,10 @@ impl Tree {
         let mut removed = 0;
         let mut path = rel.clone();
         while path != *stop && !path.is_root() {
-            let (parent, name) = match self.open_parent(&path) {
-                Ok(parent) => parent,
-                Err(error) if error.is_missing() => {
-                    let Some(above) = path.parent() else { break };
-                    path = above;
-                    continue;
-                }
-                Err(error) => return Err(error),
+            let Some((parent, name)) = self.find_parent(&path)? else {
+                let Some(above) = path.parent() else { break };
+                path = above;
+                continue;
             };
             let shown = path.to_string();
             match self.calls().rmdir(parent.as_fd(), name, &shown) {

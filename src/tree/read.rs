@@ -124,10 +124,8 @@ impl Tree {
     /// # Errors
     /// As [`Tree::read`], but for `TooLarge`.
     pub fn open_file(&self, rel: &RelPath) -> Result<Option<(File, Stamp)>> {
-        let (dir, name) = match self.open_parent(rel) {
-            Ok(parent) => parent,
-            Err(error) if error.is_missing() => return Ok(None),
-            Err(error) => return Err(error),
+        let Some((dir, name)) = self.find_parent(rel)? else {
+            return Ok(None);
         };
         open_regular(dir.as_fd(), name, OFlags::RDONLY, rel)
     }
@@ -137,10 +135,8 @@ impl Tree {
     /// # Errors
     /// `Symlink` or `NotDirectory` for something above it; `Denied`, `Io`.
     pub fn stat(&self, rel: &RelPath) -> Result<Option<Stamp>> {
-        let (dir, name) = match self.open_parent(rel) {
-            Ok(parent) => parent,
-            Err(error) if error.is_missing() => return Ok(None),
-            Err(error) => return Err(error),
+        let Some((dir, name)) = self.find_parent(rel)? else {
+            return Ok(None);
         };
         stat_at(dir.as_fd(), name)
             .map_err(|error| TreeError::new("look at", rel.to_string(), error.into()))

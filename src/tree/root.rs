@@ -338,6 +338,15 @@ impl Tree {
         }
     }
 
+    /// The same; nothing where there is no such directory.
+    pub(super) fn find_parent<'a>(&self, rel: &'a RelPath) -> Result<Option<(OwnedFd, &'a [u8])>> {
+        match self.open_parent(rel) {
+            Ok(parent) => Ok(Some(parent)),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn open_raw(&self, rel: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
         let root = self.root_fd();
         if rel.is_empty() {

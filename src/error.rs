@@ -168,6 +168,20 @@ impl Error {
         &self.message
     }
 
+    /// The message with its causes, where a cause says something new.
+    pub fn explained(&self) -> String {
+        let mut text = self.message.clone();
+        let mut cause = std::error::Error::source(self);
+        while let Some(inner) = cause {
+            let inner_text = inner.to_string();
+            if !text.contains(&inner_text) {
+                text = format!("{text}: {inner_text}");
+            }
+            cause = inner.source();
+        }
+        text
+    }
+
     /// What to do next, when there is something.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -198,5 +212,15 @@ mod tests {
         for &code in ErrorCode::ALL {
             assert_eq!(code.row().code, code);
         }
+    }
+
+    #[test]
+    fn a_message_names_each_cause_once() {
+        let full = || std::io::Error::other("the disk is full");
+        let error = Error::new(ErrorCode::StoreFull, "cannot write").with_source(full());
+        assert_eq!(error.explained(), "cannot write: the disk is full");
+        let error =
+            Error::new(ErrorCode::StoreFull, "cannot write: the disk is full").with_source(full());
+        assert_eq!(error.explained(), "cannot write: the disk is full");
     }
 }

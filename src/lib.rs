@@ -16,6 +16,8 @@ pub mod error;
 pub mod id;
 pub mod limits;
 pub mod lint;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod ops;
 pub mod page;
 #[cfg(feature = "cli")]
@@ -24,6 +26,8 @@ pub mod search;
 pub mod source;
 pub mod store;
 pub mod tree;
+#[cfg(feature = "web")]
+pub mod web;
 pub mod wiki;
 
 /// The README's program is a doctest.

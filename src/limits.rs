@@ -14,6 +14,9 @@ pub struct Limits {
     pub max_snippet_bytes: usize,
     /// How many diagnostics the console prints before it says "n more", 1 to 100.
     pub command_diagnostic_limit: usize,
+    /// Largest answer as JSON, in bytes, for callers whose context is bounded; what can be asked
+    /// for piece by piece then comes in pieces. No limit when not set.
+    pub max_answer_bytes: usize,
 }
 
 impl Default for Limits {
@@ -24,6 +27,7 @@ impl Default for Limits {
             max_results: 20,
             max_snippet_bytes: 1_200,
             command_diagnostic_limit: 20,
+            max_answer_bytes: usize::MAX,
         }
     }
 }

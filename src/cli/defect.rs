@@ -1,4 +1,5 @@
-//! What happens on a defect of our own: one honest line, exit status 3.
+//! What happens on a defect of our own: one honest line, exit status 3; in a server, the line and
+//! an error for the one call that met it.
 
 use std::io::Write as _;
 use std::panic::{self, PanicHookInfo};
@@ -16,6 +17,11 @@ pub fn install() {
             return;
         }
         let message = message(info);
+        if SERVING.load(Ordering::Relaxed) {
+            // One call of many: its caller is told, the others go on.
+            say(&format!("error: {message}\nhint: please report it\n"));
+            return;
+        }
         if JSON.load(Ordering::Relaxed) {
             // No code of the table: those are answers, and this is none.
             let error = ErrorObject {
@@ -39,6 +45,15 @@ static JSON: AtomicBool = AtomicBool::new(false);
 /// Says that standard output must carry a JSON document, whatever happens.
 pub(super) fn speak_json(json: bool) {
     JSON.store(json, Ordering::Relaxed);
+}
+
+static SERVING: AtomicBool = AtomicBool::new(false);
+
+/// Says that the process serves many calls: a defect ends one of them, and standard output is not
+/// for its message.
+#[cfg(feature = "mcp")]
+pub(super) fn serve() {
+    SERVING.store(true, Ordering::Relaxed);
 }
 
 fn message(info: &PanicHookInfo<'_>) -> String {

@@ -11,6 +11,8 @@ mod meta;
 mod output;
 mod progress;
 mod reference;
+#[cfg(feature = "mcp")]
+mod servers;
 mod session;
 mod signals;
 
@@ -73,11 +75,13 @@ fn dispatch(matches: &clap::ArgMatches) -> u8 {
     let outcome = if let Some(command) = meta::COMMANDS.iter().find(|command| command.name == name)
     {
         (command.run)(arguments, &console)
+    } else if let Some(outcome) = serve(name, arguments, &globals, &console) {
+        outcome
     } else if let Some(command) = commands::COMMANDS
         .iter()
         .find(|command| command.name == name)
     {
-        Session::open(&globals, console.clone(), command)
+        Session::open(&globals, console.clone(), command.needs())
             .map_err(Failure::from)
             .and_then(|session| {
                 let outcome = (command.run)(arguments, &session);
@@ -97,6 +101,25 @@ fn dispatch(matches: &clap::ArgMatches) -> u8 {
         Err(Failure::ClosedPipe) => Exit::Done.status(),
         Err(Failure::Engine(cause)) => console.fail(&cause).status(),
     }
+}
+
+/// Runs a command that serves the wiki to other programs, when `name` is one.
+#[cfg(feature = "mcp")]
+fn serve(
+    name: &str,
+    arguments: &clap::ArgMatches,
+    globals: &Globals,
+    console: &Console,
+) -> Option<Result<Exit, Failure>> {
+    servers::COMMANDS
+        .iter()
+        .find(|command| command.name == name)
+        .map(|command| (command.run)(arguments, globals, console))
+}
+
+#[cfg(not(feature = "mcp"))]
+fn serve(_: &str, _: &clap::ArgMatches, _: &Globals, _: &Console) -> Option<Result<Exit, Failure>> {
+    None
 }
 
 /// Help, version and usage errors, which clap words.

@@ -133,7 +133,7 @@ impl Console {
             let document = ErrorDocument {
                 error: ErrorObject {
                     code: error.code().as_str(),
-                    message: &message(error),
+                    message: &error.explained(),
                     hint: error.hint(),
                     input,
                 },
@@ -141,7 +141,7 @@ impl Console {
             // Where even this cannot be written, the exit status is what is left to say.
             let _ = self.json(&document);
         } else {
-            let message = message(error);
+            let message = error.explained();
             let about = input
                 .filter(|input| !message.contains(input))
                 .map(|input| format!("{input}: "))
@@ -174,20 +174,6 @@ pub(super) struct ErrorObject<'a> {
     /// Which of several inputs it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) input: Option<&'a str>,
-}
-
-/// The message with its causes, where a cause says something new.
-fn message(error: &Error) -> String {
-    let mut text = error.message().to_owned();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        cause = inner.source();
-    }
-    text
 }
 
 /// Writes to standard error; where that is closed there is nobody to tell.
@@ -249,16 +235,6 @@ fn start_log(globals: &Globals, color: bool) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_message_names_each_cause_once() {
-        let error = Error::new(ErrorCode::StoreFull, "cannot write")
-            .with_source(io::Error::other("the disk is full"));
-        assert_eq!(message(&error), "cannot write: the disk is full");
-        let error = Error::new(ErrorCode::StoreFull, "cannot write: the disk is full")
-            .with_source(io::Error::other("the disk is full"));
-        assert_eq!(message(&error), "cannot write: the disk is full");
-    }
 
     #[test]
     fn the_flag_decides_about_colour_before_anything_else() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Exit;
-use super::commands::{Command, CommandEntry};
+use super::commands::Command;
 use super::globals::Globals;
 use super::output::{Console, Failure};
 use super::progress::Bars;
@@ -12,6 +12,15 @@ use crate::config::{self, Chosen, Environment, Loaded};
 use crate::context::{Cancellation, Clock, Context, FixedClock, SystemClock};
 use crate::error::{Error, ErrorCode};
 use crate::wiki::Wiki;
+
+/// What a command needs of its surroundings.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    /// A wiki, so that a faulty configuration must stop it.
+    pub(crate) wiki: bool,
+    /// Progress bars.
+    pub(crate) progress: bool,
+}
 
 /// One command's surroundings.
 #[derive(Debug)]
@@ -25,13 +34,9 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn open(
-        globals: &Globals,
-        console: Console,
-        command: &CommandEntry,
-    ) -> Result<Self, Error> {
+    pub(crate) fn open(globals: &Globals, console: Console, needs: Needs) -> Result<Self, Error> {
         let environment = Environment::of_process()?;
-        let loaded = if command.needs_wiki {
+        let loaded = if needs.wiki {
             config::load(&environment, &globals.flags())?
         } else {
             Loaded::default()
@@ -41,7 +46,7 @@ impl Session {
         let waiting = signals::install(cancellation.clone(), console.clone())?;
         let mut ctx =
             Context::new(clock, loaded.config.limits.clone()).with_cancellation(cancellation);
-        let bars = (command.shows_progress && !console.quiet)
+        let bars = (needs.progress && !console.quiet)
             .then(Bars::on_terminal)
             .flatten();
         if let Some(bars) = &bars {

@@ -39,6 +39,8 @@ impl Operation for Lint {
     const NAME: &'static str = "lint";
     const EFFECT: Effect = Effect::Reads;
     const MCP: Option<&'static str> = Some("llmwiki_lint");
+    const NARROW: &'static str = "The counts are of all; ask with paths, only or skip to see \
+        the rest.";
     type Report = LintReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<LintReport> {

@@ -3,6 +3,7 @@
 //! [`OPERATIONS`] and only translate. No request can name a path of this machine: `-`, `@file`
 //! and file arguments are understood at the console alone, before a request is made.
 
+mod budget;
 mod explain;
 mod export;
 mod history;
@@ -31,6 +32,7 @@ pub use sources::{AddSource, Content, ListSources, ReadSource};
 pub use status::Status;
 pub use verify::Verify;
 
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -60,6 +62,10 @@ pub trait Operation: DeserializeOwned + JsonSchema {
     const EFFECT: Effect;
     /// Name of the MCP tool, for those that are tools.
     const MCP: Option<&'static str>;
+    /// Whether it may replace or remove what was there; only said of what writes.
+    const DESTRUCTIVE: bool = false;
+    /// How to ask for less, for callers whose answer had to be cut: one sentence.
+    const NARROW: &'static str = "Ask for less to see the rest.";
     /// What it answers.
     type Report: Serialize + JsonSchema;
 
@@ -79,6 +85,10 @@ pub struct OperationEntry {
     pub effect: Effect,
     /// Name of the MCP tool, for those that are tools.
     pub mcp: Option<&'static str>,
+    /// Whether it may replace or remove what was there.
+    pub destructive: bool,
+    /// How to ask for less, for callers whose answer had to be cut.
+    pub narrow: &'static str,
     /// JSON schema of the request.
     pub request_schema: fn() -> Schema,
     /// JSON schema of the report.
@@ -87,23 +97,44 @@ pub struct OperationEntry {
     pub run: fn(Value, &Wiki, &Context) -> Result<Value>,
 }
 
-const fn entry<O: Operation>() -> OperationEntry {
+/// The entry of an operation.
+pub(crate) const fn entry<O: Operation>() -> OperationEntry {
     OperationEntry {
         name: O::NAME,
         effect: O::EFFECT,
         mcp: O::MCP,
-        request_schema: || schemars::schema_for!(O),
-        report_schema: || schemars::schema_for!(O::Report),
+        destructive: O::DESTRUCTIVE,
+        narrow: O::NARROW,
+        request_schema: || schema_of::<O>(SchemaSettings::draft2020_12()),
+        report_schema: || schema_of::<O::Report>(SchemaSettings::draft2020_12().for_serialize()),
         run: |request, wiki, ctx| {
-            let request: O = serde_json::from_value(request).map_err(|cause| {
-                Error::new(
-                    ErrorCode::InvalidArgument,
-                    format!("the arguments of {} do not fit: {cause}", O::NAME),
-                )
-            })?;
+            let request: O = request_of(O::NAME, request)?;
             to_value(&request.run(wiki, ctx)?)
         },
     }
+}
+
+/// The schema of a type, whole in itself: several readers do not follow references.
+fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Schema {
+    let settings = settings.with(|it| it.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// A request from JSON.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` naming the argument that is missing, unknown or of the wrong type.
+pub fn request_of<T: DeserializeOwned>(operation: &str, request: Value) -> Result<T> {
+    serde_path_to_error::deserialize(request).map_err(|cause| {
+        let path = cause.path().to_string();
+        let cause = cause.into_inner();
+        let message = if path == "." || cause.to_string().contains(&format!("`{path}`")) {
+            format!("the arguments of {operation} do not fit: {cause}")
+        } else {
+            format!("the arguments of {operation} do not fit: {path}: {cause}")
+        };
+        Error::new(ErrorCode::InvalidArgument, message)
+    })
 }
 
 /// A report as a JSON value.
@@ -251,6 +282,9 @@ mod tests {
         let error = (search.run)(request, &wiki, &Context::default()).unwrap_err();
         assert_eq!(error.code(), ErrorCode::InvalidArgument);
         assert!(error.message().contains("colour"), "{}", error.message());
+        let request = serde_json::json!({"query": "x", "limit": "many"});
+        let error = (search.run)(request, &wiki, &Context::default()).unwrap_err();
+        assert!(error.message().contains("limit: "), "{}", error.message());
     }
 
     #[test]

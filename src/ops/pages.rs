@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Operation, expectation, list_limit, page_id, source_id};
+use super::{Effect, Operation, budget, expectation, list_limit, page_id, source_id};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::wiki::{
@@ -40,6 +40,7 @@ impl Operation for UpsertPage {
     const NAME: &'static str = "upsert-page";
     const EFFECT: Effect = Effect::Writes;
     const MCP: Option<&'static str> = Some("llmwiki_upsert_page");
+    const DESTRUCTIVE: bool = true;
     type Report = UpsertPageReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<UpsertPageReport> {
@@ -64,6 +65,8 @@ impl Operation for UpsertPage {
 }
 
 /// Read a page, now or as it was
+///
+/// A range is given in bytes of the page file. It never cuts a character in two.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
@@ -74,6 +77,14 @@ pub struct ReadPage {
     #[serde(default)]
     #[cfg_attr(feature = "cli", arg(long, value_name = "REVISION"))]
     pub at: Option<String>,
+    /// First byte to read.
+    #[serde(default)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES"))]
+    pub offset: Option<u64>,
+    /// At most this many bytes.
+    #[serde(default)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES"))]
+    pub limit: Option<u64>,
 }
 
 impl Operation for ReadPage {
@@ -83,7 +94,22 @@ impl Operation for ReadPage {
     type Report = ReadPageReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<ReadPageReport> {
-        wiki.read_page(ctx, &page_id(&self.id)?, self.at.as_deref())
+        let mut report = wiki.read_page(ctx, &page_id(&self.id)?, self.at.as_deref())?;
+        if self.offset.is_some() || self.limit.is_some() {
+            report.keep_range(self.offset.unwrap_or(0), self.limit)?;
+        }
+        let budget = ctx.limits.max_answer_bytes;
+        let room = if budget == usize::MAX {
+            budget
+        } else {
+            budget.saturating_sub(budget::frame(&report, |it| &mut it.markdown)?)
+        };
+        let kept = budget::text_that_fits(&report.markdown, room);
+        if kept < report.markdown.len() {
+            report.markdown.truncate(kept);
+            report.byte_end = report.byte_start + kept as u64;
+        }
+        Ok(report)
     }
 }
 
@@ -114,12 +140,14 @@ impl Operation for ListPages {
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<ListPagesReport> {
         let prefix = self.prefix.unwrap_or_default();
-        wiki.list_pages(
-            ctx,
-            &prefix,
-            self.cursor.as_deref(),
-            list_limit(self.limit)?,
-        )
+        let limit = list_limit(self.limit)?;
+        let mut report = wiki.list_pages(ctx, &prefix, self.cursor.as_deref(), limit)?;
+        let kept = budget::items_that_fit(&report.pages, ctx.limits.max_answer_bytes)?;
+        if kept < report.pages.len() {
+            report.pages.truncate(kept);
+            report.next = report.pages.last().map(|last| last.id.clone());
+        }
+        Ok(report)
     }
 }
 
@@ -146,6 +174,7 @@ impl Operation for DeletePage {
     const NAME: &'static str = "delete-page";
     const EFFECT: Effect = Effect::Writes;
     const MCP: Option<&'static str> = None;
+    const DESTRUCTIVE: bool = true;
     type Report = DeletePageReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<DeletePageReport> {

@@ -20,6 +20,7 @@ impl Operation for Reindex {
     const NAME: &'static str = "reindex";
     const EFFECT: Effect = Effect::Writes;
     const MCP: Option<&'static str> = Some("llmwiki_reindex");
+    const NARROW: &'static str = "llmwiki_lint names each faulty file.";
     type Report = ReindexReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<ReindexReport> {

@@ -27,6 +27,8 @@ impl Operation for Search {
     const NAME: &'static str = "search";
     const EFFECT: Effect = Effect::Reads;
     const MCP: Option<&'static str> = Some("llmwiki_search");
+    const NARROW: &'static str = "The best hits come first; a narrower query (title:word, \
+        id:guides/*, \"a phrase\") or a smaller limit shows others.";
     type Report = SearchReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<SearchReport> {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, Operation, list_limit, source_id};
+use super::{Effect, Operation, budget, list_limit, source_id};
 use crate::context::Context;
 use crate::error::Result;
 use crate::wiki::{AddSourceReport, ListSourcesReport, NewSource, ReadSourceReport, Wiki};
@@ -81,6 +81,9 @@ pub struct ReadSource {
     pub limit: Option<u64>,
 }
 
+/// What a report takes beside the text: id twice, numbers, name, media type and origin.
+const FRAME: usize = 4096;
+
 impl Operation for ReadSource {
     const NAME: &'static str = "read-source";
     const EFFECT: Effect = Effect::Reads;
@@ -88,7 +91,14 @@ impl Operation for ReadSource {
     type Report = ReadSourceReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<ReadSourceReport> {
-        wiki.read_source(ctx, source_id(&self.id)?, self.offset, self.limit)
+        let mut report = wiki.read_source(ctx, source_id(&self.id)?, self.offset, self.limit)?;
+        let budget = ctx.limits.max_answer_bytes;
+        let kept = match &report.content {
+            Some(text) => budget::text_that_fits(text, budget.saturating_sub(FRAME)),
+            None => budget::bytes_that_fit(&report.bytes, budget.saturating_sub(FRAME)),
+        };
+        report.keep(kept);
+        Ok(report)
     }
 }
 

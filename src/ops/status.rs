@@ -21,6 +21,8 @@ impl Operation for Status {
     const NAME: &'static str = "status";
     const EFFECT: Effect = Effect::Reads;
     const MCP: Option<&'static str> = Some("llmwiki_status");
+    const NARROW: &'static str = "The resource llmwiki://schema has the whole schema.md, and \
+        llmwiki_lint names each faulty file.";
     type Report = StatusReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<StatusReport> {

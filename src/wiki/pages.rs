@@ -8,7 +8,7 @@ use super::prepared::PreparedPage;
 use super::put::{self, IndexChanges};
 use super::root::Wiki;
 use super::session::{MAX_KEPT_BYTES, Reading, Writing, page_of};
-use super::sources;
+use super::sources::{self, character_range};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId};
@@ -89,8 +89,14 @@ pub struct PageMetadata {
 pub struct ReadPageReport {
     /// Id of the page.
     pub id: String,
-    /// The whole page file.
+    /// The page file, or the range of it that was asked for.
     pub markdown: String,
+    /// First byte of the range.
+    pub byte_start: u64,
+    /// End of the range, exclusive; pass it as the next offset.
+    pub byte_end: u64,
+    /// Length of the whole page file.
+    pub byte_count: u64,
     /// Its frontmatter.
     pub metadata: PageMetadata,
     /// SHA-256 of the page file.
@@ -102,6 +108,36 @@ pub struct ReadPageReport {
     /// Sources that the page cites and the wiki lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_sources: Vec<String>,
+}
+
+impl ReadPageReport {
+    /// Keeps a range of the page file: at most `limit` bytes from `offset`, moved to the borders
+    /// of characters.
+    ///
+    /// # Errors
+    /// `LIMIT_EXCEEDED` for an offset behind the end and for a limit of zero.
+    pub fn keep_range(&mut self, offset: u64, limit: Option<u64>) -> Result<()> {
+        let refuse = |what: String| Err(Error::new(ErrorCode::LimitExceeded, what));
+        let length = self.markdown.len();
+        if limit == Some(0) {
+            return refuse("limit 0 is not at least 1".to_owned());
+        }
+        let offset = match usize::try_from(offset) {
+            Ok(offset) if offset <= length => offset,
+            _ => {
+                let id = &self.id;
+                return refuse(format!(
+                    "offset {offset} lies behind the end of page {id}, which has {length} bytes"
+                ));
+            }
+        };
+        let limit = limit.map_or(length, |it| usize::try_from(it).unwrap_or(usize::MAX));
+        let (start, end) = character_range(&self.markdown, offset, limit);
+        self.markdown = self.markdown[start..end].to_owned();
+        self.byte_start = start as u64;
+        self.byte_end = end as u64;
+        Ok(())
+    }
 }
 
 /// One line of a page list.
@@ -611,9 +647,13 @@ impl Wiki {
                 format!("page {id} is not UTF-8: {error}"),
             )
         })?;
+        let byte_count = markdown.len() as u64;
         Ok(ReadPageReport {
             id: id.to_string(),
             markdown,
+            byte_start: 0,
+            byte_end: byte_count,
+            byte_count,
             metadata: PageMetadata {
                 title: page.title,
                 summary: page.summary,

@@ -93,6 +93,24 @@ pub struct ReadSourceReport {
     pub bytes: Vec<u8>,
 }
 
+impl ReadSourceReport {
+    /// Keeps the first `count` bytes of the range, where that is less than it has. In text, they
+    /// end at the border of a character.
+    pub fn keep(&mut self, count: usize) {
+        if count >= self.bytes.len() {
+            return;
+        }
+        self.bytes.truncate(count);
+        self.byte_end = self.byte_start + count as u64;
+        if let Some(text) = &mut self.content {
+            text.truncate(count);
+        }
+        if let Some(text) = &mut self.content_base64 {
+            *text = BASE64.encode(&self.bytes);
+        }
+    }
+}
+
 /// Sources in id order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -573,7 +591,7 @@ impl From<Metadata> for SourceMetadata {
 
 /// The range of a text source that a caller gets: it starts and ends at character borders and,
 /// when anything is left, holds at least one character.
-fn character_range(text: &str, offset: usize, limit: usize) -> (usize, usize) {
+pub(super) fn character_range(text: &str, offset: usize, limit: usize) -> (usize, usize) {
     let start = text.ceil_char_boundary(offset);
     let end = text.floor_char_boundary(offset.saturating_add(limit).min(text.len()));
     if end > start {

@@ -27,3 +27,8 @@ fn docs_commands_is_fresh() {
 fn docs_errors_is_fresh() {
     check("errors.md", &llmwiki::cli::errors_reference());
 }
+
+#[test]
+fn docs_tools_is_fresh() {
+    check("tools.md", &llmwiki::mcp::tools_reference());
+}

@@ -5,6 +5,7 @@
     clippy::case_sensitive_file_extension_comparisons,
     clippy::format_collect,
     clippy::format_push_string,
+    clippy::needless_pass_by_value,
     reason = "said the short way"
 )]
 #![allow(
@@ -30,8 +31,13 @@ mod hostile_markdown;
 mod lint;
 mod lint_corpora;
 mod lint_trees;
+mod mcp;
+mod mcp_hostile;
+mod mcp_many;
+mod mcp_support;
 mod regressions;
 mod search_standard;
+mod serve;
 mod torture;
 mod vectors;
 mod vectors_index_v1;

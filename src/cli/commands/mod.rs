@@ -15,7 +15,7 @@ use clap::{ArgMatches, Args, FromArgMatches as _};
 
 use super::globals::Globals;
 use super::output::Failure;
-use super::session::Session;
+use super::session::{Needs, Session};
 use super::{Exit, meta};
 use crate::error::{Error, ErrorCode};
 use crate::ops::{self, Operation};
@@ -48,6 +48,15 @@ pub(crate) struct CommandEntry {
     pub(crate) needs_wiki: bool,
     pub(crate) parser: fn() -> clap::Command,
     pub(crate) run: fn(&ArgMatches, &Session) -> Result<Exit, Failure>,
+}
+
+impl CommandEntry {
+    pub(crate) fn needs(&self) -> Needs {
+        Needs {
+            wiki: self.needs_wiki,
+            progress: self.shows_progress,
+        }
+    }
 }
 
 const fn entry<C: Command>() -> CommandEntry {
@@ -121,6 +130,10 @@ pub(crate) fn parser() -> clap::Command {
              and of Markdown pages that may only cite sources that exist.",
         );
     for command in COMMANDS {
+        parser = parser.subcommand((command.parser)());
+    }
+    #[cfg(feature = "mcp")]
+    for command in super::servers::COMMANDS {
         parser = parser.subcommand((command.parser)());
     }
     for command in meta::COMMANDS {

@@ -1,0 +1,255 @@
+//! Who may ask: Host and Origin, so that no page of another site gets through a browser to us;
+//! the token; and the bounds of one request: size, time and how many at once.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use tokio::sync::Semaphore;
+
+use super::ServeOptions;
+
+/// So many requests are in work at once; more are sent away.
+const MAX_REQUESTS: usize = 64;
+
+/// A request must have arrived whole within this time.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+#[derive(Clone)]
+pub(super) struct Guard(Arc<Rules>);
+
+struct Rules {
+    loopback: bool,
+    token: Option<String>,
+    allowed_hosts: Vec<String>,
+    max_body_bytes: usize,
+    requests: Semaphore,
+}
+
+impl Guard {
+    pub(super) fn new(options: &ServeOptions) -> Self {
+        let lower = |host: &String| host.to_ascii_lowercase();
+        Self(Arc::new(Rules {
+            loopback: options.is_loopback(),
+            token: options.token.clone(),
+            allowed_hosts: options.allowed_hosts.iter().map(lower).collect(),
+            max_body_bytes: options.max_body_bytes,
+            requests: Semaphore::new(MAX_REQUESTS),
+        }))
+    }
+}
+
+/// Checks a request and hands it on.
+pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    let rules = &guard.0;
+    if let Err(refused) = rules.admit(request.uri(), request.headers()) {
+        return refused;
+    }
+    let Ok(_permit) = rules.requests.try_acquire() else {
+        let mut busy = refuse(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once");
+        busy.headers_mut()
+            .insert(RETRY_AFTER, axum::http::HeaderValue::from_static("1"));
+        return busy;
+    };
+    let (parts, body) = request.into_parts();
+    let collected = axum::body::to_bytes(body, rules.max_body_bytes);
+    let bytes = match tokio::time::timeout(BODY_TIME, collected).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => {
+            let largest = rules.max_body_bytes;
+            return refuse(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                &format!("the request did not arrive whole, or has more than {largest} bytes"),
+            );
+        }
+        Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the request came too slowly"),
+    };
+    next.run(Request::from_parts(parts, Body::from(bytes)))
+        .await
+}
+
+fn refuse(status: StatusCode, why: &str) -> Response {
+    (status, format!("{why}\n")).into_response()
+}
+
+impl Rules {
+    #[expect(
+        clippy::result_large_err,
+        reason = "the error is the response, made once a refused request"
+    )]
+    fn admit(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Response> {
+        let forbidden = |why: &str| Err(refuse(StatusCode::FORBIDDEN, why));
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = match (hosts.next(), hosts.next()) {
+            (Some(host), None) => host.to_str().ok().and_then(|host| host.parse().ok()),
+            (None, None) => uri.authority().cloned(),
+            _ => None,
+        };
+        let Some(host) = host else {
+            return Err(refuse(
+                StatusCode::BAD_REQUEST,
+                "the Host header is missing or malformed",
+            ));
+        };
+        if !self.knows(&host) {
+            return forbidden("this server does not go by that name; --allow-host NAME allows one");
+        }
+        for origin in headers.get_all(ORIGIN) {
+            let same = origin
+                .to_str()
+                .is_ok_and(|origin| is_origin_of(origin, &host));
+            if !same {
+                return forbidden("requests of other sites are not answered");
+            }
+        }
+        match &self.token {
+            Some(token) if !brings(headers, token) => {
+                let mut refused = refuse(
+                    StatusCode::UNAUTHORIZED,
+                    "send the token as Authorization: Bearer TOKEN",
+                );
+                refused.headers_mut().insert(
+                    WWW_AUTHENTICATE,
+                    axum::http::HeaderValue::from_static("Bearer"),
+                );
+                Err(refused)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the server goes by this name. A name that an attacker can make point here is never
+    /// an address, so addresses are good: those of this machine, and any when the server listens
+    /// beyond it.
+    fn knows(&self, host: &Authority) -> bool {
+        let name = host.host().to_ascii_lowercase();
+        if name == "localhost" || self.allowed_hosts.contains(&name) {
+            return true;
+        }
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        bare.parse::<IpAddr>()
+            .is_ok_and(|address| !self.loopback || address.is_loopback())
+    }
+}
+
+/// Whether an origin is the very server that is asked.
+fn is_origin_of(origin: &str, host: &Authority) -> bool {
+    let authority = origin
+        .strip_prefix("http://")
+        .or_else(|| origin.strip_prefix("https://"));
+    authority
+        .and_then(|authority| authority.parse::<Authority>().ok())
+        .is_some_and(|authority| authority == *host)
+}
+
+/// Whether the request brings the token; the time this takes says nothing about it.
+fn brings(headers: &HeaderMap, token: &str) -> bool {
+    let Some(given) = headers
+        .get(AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, given)| given.trim())
+    else {
+        return false;
+    };
+    let differences = given
+        .bytes()
+        .zip(token.bytes())
+        .fold(0_u8, |seen, (a, b)| seen | (a ^ b));
+    given.len() == token.len() && differences == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(address: &str, token: Option<&str>) -> Guard {
+        Guard::new(&ServeOptions {
+            address: address.parse().unwrap(),
+            token: token.map(str::to_owned),
+            allowed_hosts: vec!["Wiki.example".to_owned()],
+            max_body_bytes: 1,
+        })
+    }
+
+    fn status(guard: &Guard, headers: &[(&str, &str)]) -> u16 {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let name: axum::http::HeaderName = name.parse().unwrap();
+            map.append(name, value.parse().unwrap());
+        }
+        match guard.0.admit(&Uri::from_static("/mcp"), &map) {
+            Ok(()) => 200,
+            Err(refused) => refused.status().as_u16(),
+        }
+    }
+
+    #[test]
+    fn on_loopback_only_names_of_this_machine_are_answered() {
+        let guard = rules("127.0.0.1:80", None);
+        for host in [
+            "localhost",
+            "LOCALHOST:7",
+            "127.0.0.1:80",
+            "[::1]:80",
+            "wiki.example",
+        ] {
+            assert_eq!(status(&guard, &[("host", host)]), 200, "{host}");
+        }
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "10.0.0.1",
+            "127.0.0.1.nip.io",
+        ] {
+            assert_eq!(status(&guard, &[("host", host)]), 403, "{host}");
+        }
+        assert_eq!(status(&guard, &[]), 400);
+        assert_eq!(status(&guard, &[("host", "a b")]), 400);
+        let twice = [("host", "localhost"), ("host", "evil.example")];
+        assert_eq!(status(&guard, &twice), 400);
+    }
+
+    #[test]
+    fn a_page_of_another_site_is_not_answered() {
+        let guard = rules("127.0.0.1:80", None);
+        let from = |origin: &str| status(&guard, &[("host", "localhost:80"), ("origin", origin)]);
+        assert_eq!(from("http://localhost:80"), 200);
+        for origin in [
+            "null",
+            "http://localhost",
+            "http://localhost:81",
+            "http://evil.example",
+            "file://localhost:80",
+            "",
+        ] {
+            assert_eq!(from(origin), 403, "{origin}");
+        }
+    }
+
+    #[test]
+    fn the_token_is_asked_for_when_there_is_one() {
+        let guard = rules("0.0.0.0:80", Some("secret"));
+        let with = |value: &str| status(&guard, &[("host", "10.0.0.1"), ("authorization", value)]);
+        assert_eq!(status(&guard, &[("host", "10.0.0.1")]), 401);
+        assert_eq!(with("Bearer secret"), 200);
+        assert_eq!(with("bearer  secret"), 200);
+        for wrong in [
+            "Bearer secre",
+            "Bearer secrets",
+            "Bearer Secret",
+            "Basic secret",
+            "secret",
+        ] {
+            assert_eq!(with(wrong), 401, "{wrong}");
+        }
+    }
+}

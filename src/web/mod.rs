@@ -1,0 +1,79 @@
+//! The HTTP server of `llmwiki serve`: MCP at `/mcp`, and a word about what is there at `/`.
+//!
+//! It answers for who may ask and how much: `guard` checks Host, Origin and token and bounds each
+//! request, `listen` bounds connections and slow senders. What is asked is answered by `mcp`.
+//! Invariants: on a loopback address no foreign page can reach it, beyond loopback nobody without
+//! the token; a GET changes nothing; nothing is read, kept or waited for without a bound.
+
+mod guard;
+mod listen;
+
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use axum::middleware;
+use axum::routing::get;
+
+pub use listen::Listening;
+
+use crate::id::ContentHash;
+use crate::mcp::Server;
+use guard::Guard;
+
+/// Who may ask, and where.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// Address and port; port 0 takes one that is free.
+    pub address: SocketAddr,
+    /// What each request must bring as `Authorization: Bearer`; asked for when it is set.
+    pub token: Option<String>,
+    /// Names besides `localhost` by which the server is reached.
+    pub allowed_hosts: Vec<String>,
+    /// Largest body of a request, in bytes.
+    pub max_body_bytes: usize,
+}
+
+impl ServeOptions {
+    /// Whether only this machine can reach the server.
+    pub fn is_loopback(&self) -> bool {
+        self.address.ip().is_loopback()
+    }
+}
+
+/// A token that nobody can guess: made of 256 random bits.
+///
+/// # Errors
+/// When the system has no randomness.
+pub fn new_token() -> std::io::Result<String> {
+    let mut bits = [0_u8; 32];
+    getrandom::fill(&mut bits).map_err(std::io::Error::other)?;
+    Ok(ContentHash::of(&bits).to_string())
+}
+
+/// All routes behind the guard, and what ends their streams.
+fn router(server: Server, options: &ServeOptions) -> (Router, impl FnOnce() + use<>) {
+    let (mcp, end) = server.route();
+    let guard = Guard::new(options);
+    let router = Router::new()
+        .route("/", get(about))
+        .merge(mcp)
+        .layer(middleware::from_fn_with_state(guard, guard::check));
+    (router, end)
+}
+
+/// What there is.
+async fn about() -> ([(axum::http::HeaderName, &'static str); 3], &'static str) {
+    (
+        [
+            (CONTENT_TYPE, "text/plain; charset=utf-8"),
+            (CACHE_CONTROL, "no-store"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        ],
+        concat!(
+            "llmwiki ",
+            env!("CARGO_PKG_VERSION"),
+            "\n\n/mcp  MCP over streamable HTTP, for agent hosts\n"
+        ),
+    )
+}

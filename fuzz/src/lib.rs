@@ -1,8 +1,9 @@
 //! Bodies of the fuzz targets: each takes bytes, and panics when a promise is broken.
 //!
 //! `tests/it/regressions.rs` includes this file too and replays seeds and findings through it, so
-//! nothing here may need more than `llmwiki` and `tempfile`.
+//! nothing here may need more than `llmwiki`, `serde_json` and `tempfile`.
 
+pub mod mcp;
 pub mod operations;
 
 use llmwiki::id::{PageId, SourceId};
@@ -20,6 +21,7 @@ pub type Body = fn(&[u8]);
 pub const TARGETS: &[(&str, Body)] = &[
     ("frontmatter", frontmatter),
     ("links", links),
+    ("mcp_frame", mcp::frame),
     ("metadata", metadata),
     ("operations", operations::run),
     ("page_parse", page_parse),

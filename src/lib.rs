@@ -8,16 +8,20 @@ compile_error!(
     "llmwiki does not support Windows yet: its file layer needs openat, flock and atomic exchange"
 );
 
+pub mod ask;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod code;
 pub mod config;
 pub mod context;
 pub mod error;
+pub mod ground;
 pub mod id;
 pub mod limits;
 pub mod lint;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+pub mod model;
 pub mod ops;
 pub mod page;
 #[cfg(feature = "cli")]

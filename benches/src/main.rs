@@ -3,6 +3,7 @@
 //! Each step runs in a process of its own, so that peak memory is that of the step, and tells what
 //! it cost as one JSON line. What was measured is written to docs/benchmarks.md.
 
+mod codeqa;
 mod corpus;
 mod engines;
 mod measure;
@@ -23,6 +24,9 @@ use steps::Step;
 enum Arguments {
     /// Bulk build, upserts, queries, cold search, size and memory, beside tantivy and FTS5
     Engine(Engine),
+    /// How well it finds what was asked for
+    #[command(subcommand)]
+    Eval(Eval),
     /// One step, in its own process
     #[command(hide = true)]
     Step {
@@ -34,6 +38,12 @@ enum Arguments {
         #[arg(long)]
         llmwiki: PathBuf,
     },
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Eval {
+    /// Questions about code bases
+    Codeqa(codeqa::CodeQa),
 }
 
 #[derive(Debug, clap::Args)]
@@ -68,6 +78,7 @@ fn main() -> ExitCode {
     }
     let done = match Arguments::parse() {
         Arguments::Engine(engine) => run(&engine),
+        Arguments::Eval(Eval::Codeqa(codeqa)) => codeqa::run(&codeqa),
         Arguments::Step {
             step,
             size,

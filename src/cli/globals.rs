@@ -26,6 +26,12 @@ pub(crate) struct Globals {
     /// When not given: `LLMWIKI_ROOT`, else the nearest `.llmwiki` upward, else `./.llmwiki`.
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+    /// The directory whose code is indexed (`LLMWIKI_PROJECT`)
+    ///
+    /// When not given: the directory that holds a wiki named `.llmwiki`, else the top of its git
+    /// work tree.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
     /// Print exactly one JSON document on standard output
     ///
     /// One a line where several inputs were named. A failure is
@@ -64,6 +70,7 @@ impl Globals {
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             root: self.root.clone(),
+            project: self.project.clone(),
             actor: self.actor.clone(),
             settings: self.settings.clone(),
         }

@@ -71,7 +71,12 @@ fn dispatch(matches: &clap::ArgMatches) -> u8 {
         Ok(console) => console,
         Err(cause) => return Console::plain(globals.json).fail(&cause).status(),
     };
-    let (name, arguments) = matches.subcommand().unwrap_or(("status", matches));
+    // Without a command: status, with what its own arguments are when nobody gives them.
+    let bare = commands::parser()
+        .try_get_matches_from(["llmwiki", "status"])
+        .unwrap_or_default();
+    let given = matches.subcommand().or_else(|| bare.subcommand());
+    let (name, arguments) = given.unwrap_or(("status", matches));
     let outcome = if let Some(command) = meta::COMMANDS.iter().find(|command| command.name == name)
     {
         (command.run)(arguments, &console)

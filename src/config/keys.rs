@@ -6,6 +6,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use super::Config;
+use super::models::{self, Models};
 use crate::error::{Error, ErrorCode, Result};
 use crate::search::Analysis;
 
@@ -94,7 +95,7 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "models",
-        meaning: "kept for later, no effect yet: language models",
+        meaning: "language models: models.NAME with command, or url and model; models.default",
         kind: Kind::Part,
     },
     Key {
@@ -156,6 +157,7 @@ impl Origin {
 enum Value {
     Number(u64),
     Text(String),
+    Models(Models),
     Part,
 }
 
@@ -191,7 +193,12 @@ impl Setting {
         Self::checked(key, value, origin)
     }
 
-    fn of_toml(key: &'static Key, value: &DeValue<'_>, origin: &Origin) -> Result<Self> {
+    fn of_toml(
+        key: &'static Key,
+        value: &DeValue<'_>,
+        origin: &Origin,
+        auth: &[(String, models::Key)],
+    ) -> Result<Self> {
         let wrong = |wanted: &str| origin.refuse(&format!("{} takes {wanted}", key.name));
         let value = match (key.kind, value) {
             (Kind::Number { .. }, DeValue::Integer(number)) => {
@@ -206,6 +213,13 @@ impl Setting {
                 Value::Text(text.clone().into_owned())
             }
             (Kind::Text | Kind::Word(_), _) => return Err(wrong("text in quotes")),
+            (Kind::Part, value) if key.name == "models" => {
+                let known = |name: &str| {
+                    let found = auth.iter().find(|(known, _)| known == name);
+                    found.map(|(_, key)| key.clone())
+                };
+                Value::Models(models::read(value, &known, &|what| origin.refuse(what))?)
+            }
             (Kind::Part, DeValue::Table(_) | DeValue::Array(_)) => Value::Part,
             (Kind::Part, _) => return Err(wrong("a table")),
         };
@@ -246,6 +260,11 @@ impl Setting {
         }
     }
 
+    /// Whether this setting names programs or addresses.
+    pub(super) fn names_models(&self) -> bool {
+        matches!(self.value, Value::Models(_))
+    }
+
     /// Puts the value where it belongs. The root is not part of it: it was found before.
     pub(super) fn apply(&self, config: &mut Config) {
         let limits = &mut config.limits;
@@ -263,6 +282,7 @@ impl Setting {
                 // `checked` let only names of analyses pass.
                 config.analysis = Analysis::parse(word).unwrap_or_default();
             }
+            (_, Value::Models(models)) => config.models.merge(models.clone()),
             ("language", Value::Text(language)) => config.language = Some(language.clone()),
             _ => {}
         }
@@ -274,7 +294,11 @@ fn size(number: u64) -> usize {
 }
 
 /// Reads a file; `path` is for messages.
-pub(super) fn read(text: &str, path: &Path) -> Result<Vec<Setting>> {
+pub(super) fn read(
+    text: &str,
+    path: &Path,
+    auth: &[(String, models::Key)],
+) -> Result<Vec<Setting>> {
     let origin = |at: usize| {
         let before = text.get(..at).unwrap_or(text);
         let line = 1 + before.matches('\n').count();
@@ -293,7 +317,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<Vec<Setting>> {
         if settings.iter().any(|setting| setting.key.name == key.name) {
             return Err(place.refuse(&format!("{} is given twice", key.name)));
         }
-        settings.push(Setting::of_toml(key, value.get_ref(), &place)?);
+        settings.push(Setting::of_toml(key, value.get_ref(), &place, auth)?);
     }
     Ok(settings)
 }

@@ -6,9 +6,11 @@
 
 mod keys;
 mod locate;
+mod models;
 
 pub use keys::{KEYS, Key};
 pub use locate::Chosen;
+pub use models::{Endpoint, Key as ModelKey, Model, ModelKind, Models, agents_on_path};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,6 +34,13 @@ pub struct Config {
     /// Share the store between processes by whole-file locks instead of byte ranges
     /// (`LLMWIKI_STORE_MODE=exclusive`).
     pub exclusive_store: bool,
+    /// The directory whose code is indexed, where somebody named one (`--project`,
+    /// `LLMWIKI_PROJECT`).
+    pub project: Option<PathBuf>,
+    /// Language models.
+    pub models: Models,
+    /// The user's own directory of settings.
+    pub user_directory: Option<PathBuf>,
 }
 
 /// A config file is a few lines; what is larger is something else.
@@ -115,6 +124,8 @@ impl Environment {
 pub struct Flags {
     /// `--root`.
     pub root: Option<PathBuf>,
+    /// `--project`.
+    pub project: Option<PathBuf>,
     /// `--actor`.
     pub actor: Option<String>,
     /// `--set KEY=VALUE`, in order.
@@ -138,8 +149,13 @@ pub struct Loaded {
 /// `INVALID_CONFIG` naming file and line, variable or flag: for an unknown key, a value of the
 /// wrong type or out of its range, or a file that cannot be read.
 pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
+    let user_directory = environment.user_file.as_deref().and_then(Path::parent);
+    let auth = match user_directory {
+        Some(directory) => models::auth(&directory.join("auth.toml"))?,
+        None => Vec::new(),
+    };
     let user = match &environment.user_file {
-        Some(path) => read_file(path)?,
+        Some(path) => read_file(path, &auth)?,
         None => Vec::new(),
     };
     let mut variables = Vec::new();
@@ -173,13 +189,39 @@ pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
         named(&user).as_deref(),
     )?;
 
-    let of_root = read_file(&root.join("config.toml"))?;
-    let mut config = Config::default();
+    let root_file = root.join("config.toml");
+    let mut of_root = read_file(&root_file, &auth)?;
+    let mut config = Config {
+        user_directory: user_directory.map(Path::to_owned),
+        ..Config::default()
+    };
+    if of_root.iter().any(keys::Setting::names_models) && !is_trusted(user_directory, &root_file)? {
+        of_root.retain(|setting| !setting.names_models());
+        config.models.untrusted = true;
+    }
     for setting in [of_root, user, variables, settings].iter().flatten() {
         setting.apply(&mut config);
     }
     if let Some(actor) = flags.actor.as_deref().or(environment.get("LLMWIKI_ACTOR")) {
         actor.trim().clone_into(&mut config.actor);
+    }
+    let project = environment.get("LLMWIKI_PROJECT").map(PathBuf::from);
+    config.project = flags
+        .project
+        .clone()
+        .or(project)
+        .map(|project| environment.directory.join(project));
+    if let Some(model) = environment.get("LLMWIKI_MODEL") {
+        config.models.default = Some(model.to_owned());
+    }
+    if let Some(stub) = environment.get("LLMWIKI_LLM_STUB") {
+        let file = tree::read_optional(&environment.directory.join(stub), MAX_CONFIG_BYTES)
+            .ok()
+            .flatten();
+        config.models.stub = Some(match file {
+            Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            None => stub.to_owned(),
+        });
     }
     match environment.get("LLMWIKI_STORE_MODE") {
         None | Some("shared") => {}
@@ -199,7 +241,7 @@ pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
     })
 }
 
-fn read_file(path: &Path) -> Result<Vec<keys::Setting>> {
+fn read_file(path: &Path, auth: &[(String, ModelKey)]) -> Result<Vec<keys::Setting>> {
     let read = tree::read_optional(path, MAX_CONFIG_BYTES).map_err(|cause| {
         Error::new(ErrorCode::InvalidConfig, cause.to_string()).with_source(cause)
     })?;
@@ -212,7 +254,86 @@ fn read_file(path: &Path) -> Result<Vec<keys::Setting>> {
             format!("{} is not UTF-8", path.display()),
         )
     })?;
-    keys::read(&text, path)
+    keys::read(&text, path, auth)
+}
+
+/// Name of the list of trusted files in the user's directory: a hash and a path a line.
+const TRUSTED: &str = "trusted";
+
+/// What `trust` writes down for a file: its text, and where it is. Changed text is not trusted.
+fn trust_line(path: &Path) -> Result<Option<String>> {
+    let refused = |cause: tree::TreeError| {
+        Error::new(ErrorCode::InvalidConfig, cause.to_string()).with_source(cause)
+    };
+    let Some(bytes) = tree::read_optional(path, MAX_CONFIG_BYTES).map_err(refused)? else {
+        return Ok(None);
+    };
+    let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Ok(Some(format!(
+        "{} {}",
+        crate::id::ContentHash::of(&bytes),
+        place.display()
+    )))
+}
+
+fn trusted(directory: &Path) -> Result<Vec<String>> {
+    let path = directory.join(TRUSTED);
+    let read = tree::read_private(&path, MAX_CONFIG_BYTES).map_err(|cause| {
+        Error::new(ErrorCode::InvalidConfig, cause.to_string())
+            .with_source(cause)
+            .with_hint(format!("chmod 600 {}", path.display()))
+    })?;
+    let text = read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Ok(text
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect())
+}
+
+fn is_trusted(directory: Option<&Path>, path: &Path) -> Result<bool> {
+    let (Some(directory), Some(line)) = (directory, trust_line(path)?) else {
+        return Ok(false);
+    };
+    Ok(trusted(directory)?.contains(&line))
+}
+
+/// Trusts a configuration file as it is now, or with `revoke` no longer trusts it in any state.
+/// Answers whether anything changed.
+///
+/// # Errors
+/// `INVALID_CONFIG` when there is no such file, or the user's directory cannot be written.
+pub fn trust(directory: &Path, path: &Path, revoke: bool) -> Result<bool> {
+    let Some(line) = trust_line(path)? else {
+        return Err(Error::new(
+            ErrorCode::InvalidConfig,
+            format!("there is no {}", path.display()),
+        )
+        .with_hint("there is nothing to trust: only its config.toml can name programs"));
+    };
+    let before = trusted(directory)?;
+    let place = line.split_once(' ').map_or("", |(_, place)| place);
+    let mut lines: Vec<String> = before
+        .iter()
+        .filter(|known| {
+            known
+                .split_once(' ')
+                .is_none_or(|(_, other)| other != place)
+        })
+        .cloned()
+        .collect();
+    if !revoke {
+        lines.push(line);
+    }
+    if lines == before {
+        return Ok(false);
+    }
+    let mut text = lines.join("\n");
+    text.push('\n');
+    tree::write_private(&directory.join(TRUSTED), text.as_bytes()).map_err(|cause| {
+        Error::new(ErrorCode::InvalidConfig, cause.to_string()).with_source(cause)
+    })?;
+    Ok(true)
 }
 
 #[cfg(test)]
@@ -304,10 +425,39 @@ mod tests {
 
     #[test]
     fn parts_of_later_layers_are_read_but_mean_nothing_yet() {
-        let (_folder, environment) = files("[models]\nask = 'x'\n[[projects]]\nname = 'a'\n", "");
+        let (folder, environment) = files("[forges]\nask = 'x'\n[[projects]]\nname = 'a'\n", "");
         assert_eq!(
             load(&environment, &Flags::default()).unwrap().config,
-            Config::default()
+            Config {
+                user_directory: Some(folder.path().to_owned()),
+                ..Config::default()
+            }
         );
+    }
+
+    #[test]
+    fn a_project_names_programs_only_where_the_user_trusts_its_very_text() {
+        let models = "[models]\ndefault = \"x\"\n[models.x]\ncommand = [\"x\"]\n";
+        let (folder, environment) = files(models, "");
+        let path = folder.path().join(".llmwiki/config.toml");
+        let load = || load(&environment, &Flags::default()).unwrap().config.models;
+        assert!(load().untrusted && load().choose(None).unwrap().is_none());
+        assert!(trust(folder.path(), &path, false).unwrap());
+        assert!(!trust(folder.path(), &path, false).unwrap());
+        assert_eq!(load().choose(None).unwrap().unwrap().name, "x");
+        std::fs::write(&path, format!("{models}# changed\n")).unwrap();
+        assert!(load().untrusted);
+        assert!(trust(folder.path(), &path, false).unwrap());
+        assert!(!load().untrusted);
+        assert!(trust(folder.path(), &path, true).unwrap());
+        assert!(load().untrusted);
+    }
+
+    #[test]
+    fn the_users_own_models_need_no_trust() {
+        let (_folder, environment) = files("", "[models.x]\ncommand = [\"x\"]\n");
+        let models = load(&environment, &Flags::default()).unwrap().config.models;
+        assert!(models.choose(Some("x")).unwrap().is_some());
+        assert_eq!(models.choose(None).unwrap(), None);
     }
 }

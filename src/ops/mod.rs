@@ -3,7 +3,9 @@
 //! [`OPERATIONS`] and only translate. No request can name a path of this machine: `-`, `@file`
 //! and file arguments are understood at the console alone, before a request is made.
 
+mod ask;
 mod budget;
+mod code;
 mod explain;
 mod export;
 mod history;
@@ -18,6 +20,8 @@ mod sources;
 mod status;
 mod verify;
 
+pub use ask::{Ask, Trust, TrustReport};
+pub use code::IndexCode;
 pub use explain::{Explain, ExplainReport, Explanation};
 pub use export::{Export, ExportFormat};
 pub use history::History;
@@ -27,7 +31,7 @@ pub use lint::Lint;
 pub use pages::{DeletePage, ListPages, ReadPage, UpsertPage};
 pub use reindex::Reindex;
 pub use restore::Restore;
-pub use search::Search;
+pub use search::{FoundHit, Scope, Search, SearchAnswer};
 pub use sources::{AddSource, Content, ListSources, ReadSource};
 pub use status::Status;
 pub use verify::Verify;
@@ -161,6 +165,8 @@ pub const OPERATIONS: &[OperationEntry] = &[
     entry::<DeletePage>(),
     entry::<History>(),
     entry::<Search>(),
+    entry::<IndexCode>(),
+    entry::<Ask>(),
     entry::<Lint>(),
     entry::<Explain>(),
     entry::<Reindex>(),
@@ -168,6 +174,7 @@ pub const OPERATIONS: &[OperationEntry] = &[
     entry::<Verify>(),
     entry::<Import>(),
     entry::<Export>(),
+    entry::<Trust>(),
 ];
 
 /// How many entries a list gives when the caller names no limit.

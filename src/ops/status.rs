@@ -15,7 +15,12 @@ use crate::wiki::{StatusReport, Wiki};
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
-pub struct Status {}
+pub struct Status {
+    /// Also name each file of the project that is not indexed, with the reason.
+    #[serde(default)]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub skipped: bool,
+}
 
 impl Operation for Status {
     const NAME: &'static str = "status";
@@ -26,6 +31,6 @@ impl Operation for Status {
     type Report = StatusReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<StatusReport> {
-        wiki.status(ctx)
+        wiki.status_with(ctx, self.skipped)
     }
 }

@@ -2,6 +2,8 @@
 //! else: what is talk (a hint, a count of what was left out) is for the caller to say on standard
 //! error. Whatever came out of a wiki is made safe for a terminal here.
 
+mod ask;
+mod code;
 mod explain;
 mod history;
 mod lint;
@@ -13,6 +15,8 @@ mod status;
 mod style;
 mod verify;
 
+pub(crate) use ask::ask;
+pub(crate) use code::index_code;
 pub(crate) use explain::explain;
 pub(crate) use history::history;
 pub(crate) use lint::{LintText, lint};

@@ -3,15 +3,23 @@
 use std::fmt::Write as _;
 
 use super::style::{Palette, safe, safe_line};
-use crate::wiki::{SearchHit, SearchReport};
+use crate::ops::{FoundHit, SearchAnswer};
+use crate::wiki::{CodeHit, SearchHit};
 
 /// The hits, best first; nothing when there are none.
-pub(crate) fn search(report: &SearchReport, palette: Palette) -> String {
+pub(crate) fn search(report: &SearchAnswer, palette: Palette) -> String {
     let mut out = String::new();
     for (at, hit) in report.hits.iter().enumerate() {
         if at > 0 {
             out.push('\n');
         }
+        let hit = match hit {
+            FoundHit::Page(hit) => hit,
+            FoundHit::Code(hit) => {
+                code(hit, &mut out, palette);
+                continue;
+            }
+        };
         let _ = write!(
             out,
             "{}:{}-{}",
@@ -33,6 +41,21 @@ pub(crate) fn search(report: &SearchReport, palette: Palette) -> String {
         }
     }
     out
+}
+
+fn code(hit: &CodeHit, out: &mut String, palette: Palette) {
+    let _ = writeln!(
+        out,
+        "{}:{}-{}  {}  {}",
+        palette.name(&hit.file),
+        hit.start_line,
+        hit.end_line,
+        safe_line(&hit.symbol),
+        palette.dim(&format!("{:.2}", hit.score))
+    );
+    for line in hit.snippet.lines().filter(|line| !line.trim().is_empty()) {
+        let _ = writeln!(out, "    {}", safe(line.trim_end()));
+    }
 }
 
 /// Title and headings, without naming the title twice.
@@ -82,8 +105,8 @@ mod tests {
     }
 
     fn text(hits: Vec<SearchHit>) -> String {
-        let report = SearchReport {
-            hits,
+        let report = SearchAnswer {
+            hits: hits.into_iter().map(FoundHit::Page).collect(),
             skipped: Vec::new(),
             pending: 0,
         };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::code;
 use super::style::{Palette, counted, safe_line, size};
 use crate::wiki::StatusReport;
 
@@ -49,6 +50,24 @@ pub(crate) fn status(report: &StatusReport, chosen: &str, palette: Palette) -> S
             ),
         );
     }
+    if let Some(code) = &report.code {
+        let state = if code.fresh {
+            palette.good("fresh")
+        } else {
+            palette.warning(&format!("{} behind", counted(code.pending, "file")))
+        };
+        row("code", &format!("{state}, {}", code::summary(code)));
+        row("", &code::languages(code));
+        if let Some(skipped) = code::skipped(code) {
+            row("", &format!("left out: {skipped}"));
+        }
+        for file in code.skipped_files.iter().flatten() {
+            row(
+                "",
+                &format!("{}: {}", palette.name(&file.path), safe_line(&file.reason)),
+            );
+        }
+    }
     for (at, file) in report.skipped.iter().enumerate() {
         if at == SKIPPED_SHOWN {
             row(
@@ -89,6 +108,7 @@ mod tests {
                 section_count: 1,
             },
             store: None,
+            code: None,
             pending: 1,
             skipped: vec![SkippedFile {
                 path: "pages/bad.md".into(),

@@ -4,6 +4,7 @@
 pub mod analysis;
 pub mod bm25;
 mod chars;
+mod code;
 pub mod index_v1;
 mod json;
 mod language;
@@ -16,5 +17,8 @@ pub mod topk;
 mod vocabulary;
 
 pub use analysis::{Analysis, AnalyzedSection, WEIGHT_UNIT};
+pub use code::{
+    CodeFields, CodeHit, CodeTerm, RankedFile, analyze_code, code_query, code_snippet, rank_code,
+};
 pub use query::{Candidate, Filters, Query, phrase_matches};
 pub use snippet::{Snippet, snippet};

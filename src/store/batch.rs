@@ -8,10 +8,13 @@ use std::ops::Deref;
 
 use super::codec::{self, Record};
 use super::error::{StoreError, guard};
-use super::schema::{Meta, SCHEMA_KEY, STATE_KEY, SchemaRow, StateRow};
+use super::schema::{CODE_KEY, CodeStateRow, Meta, SCHEMA_KEY, STATE_KEY, SchemaRow, StateRow};
 use super::snapshot::{OpenWrite, Txn, View};
 use super::tables::bytes_table;
 use super::tables::citations::{self, CitationIndex, CitationsRecord};
+use super::tables::code_chunks::CodeChunksRecord;
+use super::tables::code_files::CodeFileRecord;
+use super::tables::code_texts::CodeTextRecord;
 use super::tables::intents::IntentRecord;
 use super::tables::links::{self, LinkIndex, LinksRecord};
 use super::tables::pages::PageRecord;
@@ -482,6 +485,67 @@ impl Batch {
         })
     }
 
+    // ---- code ----
+
+    /// Says what made the code index.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_code_state(&mut self, state: &CodeStateRow) -> Result<(), StoreError> {
+        self.put(CODE_KEY, state)
+    }
+
+    /// Puts what is known of a project's file. Its chunks are put with [`Batch::put_code_chunks`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_code_file(&mut self, path: &[u8], file: &CodeFileRecord) -> Result<(), StoreError> {
+        self.put(path, file)
+    }
+
+    /// Puts how a file is cut, and its text. Its postings are put apart.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_code_chunks(
+        &mut self,
+        path: &[u8],
+        chunks: &CodeChunksRecord,
+        text: &CodeTextRecord,
+    ) -> Result<(), StoreError> {
+        self.put(path, chunks)?;
+        self.put(path, text)
+    }
+
+    /// Forgets a project's file; its postings are removed apart.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn remove_code_file(&mut self, path: &[u8]) -> Result<(), StoreError> {
+        self.delete(CodeFileRecord::TABLE, path)?;
+        self.delete(CodeChunksRecord::TABLE, path)?;
+        self.delete(CodeTextRecord::TABLE, path)?;
+        Ok(())
+    }
+
+    /// Forgets all files of the project; the postings are dropped by `index::clear`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn clear_code(&mut self) -> Result<(), StoreError> {
+        self.change(|view| {
+            let txn = view.write_txn()?;
+            for name in [
+                CodeFileRecord::TABLE,
+                CodeChunksRecord::TABLE,
+                CodeTextRecord::TABLE,
+            ] {
+                txn.delete_table(bytes_table(name))?;
+            }
+            Ok(())
+        })
+    }
+
     /// Forgets how files looked and which are kept out; the next look at the tree reads all of it.
     ///
     /// # Errors
@@ -503,13 +567,14 @@ impl Batch {
         })
     }
 
-    /// Drops the derived tables that this module keeps (sections, titles, links, citations); the
+    /// Drops the derived tables that this module keeps (sections, titles, links, citations, code); the
     /// posting tables are dropped by `index::clear`. Section ids are not used again.
     ///
     /// # Errors
     /// [`StoreError`].
     pub fn clear_derived(&mut self) -> Result<(), StoreError> {
         self.clear_tables(super::schema::Nature::Derived)?;
+        self.delete(CodeStateRow::TABLE, CODE_KEY)?;
         self.index_changed = true;
         self.view.meta.section_count = 0;
         self.view.meta.total_length = 0;

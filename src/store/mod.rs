@@ -36,9 +36,12 @@ pub use open::{Access, Concurrency, Opened, Store, StoreOptions};
 #[doc(hidden)]
 pub use rows::decode_payload;
 pub use salvage::{FindContent, Salvage, salvage};
-pub use schema::{Meta, Nature, SCHEMA_VERSION};
+pub use schema::{CodeStateRow, Meta, Nature, SCHEMA_VERSION};
 pub use snapshot::{Snapshot, View};
 pub use tables::citations::{CitationsRecord, ClaimRecord};
+pub use tables::code_chunks::{CodeChunkRecord, CodeChunksRecord, CodeSymbolRecord};
+pub use tables::code_files::CodeFileRecord;
+pub use tables::code_texts::CodeTextRecord;
 pub use tables::intents::{IntentOp, IntentRecord};
 pub use tables::links::{LinkRecord, LinkRecordKind, LinksRecord};
 pub use tables::pages::PageRecord;

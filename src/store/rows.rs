@@ -2,10 +2,13 @@
 
 use super::codec::{self, Record};
 use super::error::StoreError;
-use super::schema::{SCHEMA_KEY, STATE_KEY, SchemaRow, StateRow};
+use super::schema::{CODE_KEY, CodeStateRow, SCHEMA_KEY, STATE_KEY, SchemaRow, StateRow};
 use super::snapshot::bad_key;
 use super::tables::blobs::{self, BLOBS, Method};
 use super::tables::citations::{CitationIndex, CitationsRecord};
+use super::tables::code_chunks::CodeChunksRecord;
+use super::tables::code_files::CodeFileRecord;
+use super::tables::code_texts::CodeTextRecord;
 use super::tables::intents::IntentRecord;
 use super::tables::links::{LinkIndex, LinksRecord};
 use super::tables::pages::PageRecord;
@@ -43,6 +46,10 @@ pub(crate) enum AnyRow {
     Links(LinksRecord),
     Names(NamesRecord),
     Section(SectionRecord),
+    CodeState(CodeStateRow),
+    CodeFile(CodeFileRecord),
+    CodeChunks(CodeChunksRecord),
+    CodeText(CodeTextRecord),
     /// An index entry: the key says it all.
     Entry,
 }
@@ -56,6 +63,7 @@ pub(crate) fn read(table: &str, key: &[u8], value: &[u8]) -> Result<AnyRow, Stor
     let row = match table {
         SchemaRow::TABLE if key == SCHEMA_KEY => AnyRow::Schema(codec::decode(key, value)?),
         StateRow::TABLE if key == STATE_KEY => AnyRow::State(codec::decode(key, value)?),
+        CodeStateRow::TABLE if key == CODE_KEY => AnyRow::CodeState(codec::decode(key, value)?),
         StateRow::TABLE => AnyRow::OtherMeta,
         BLOBS if key.len() == 36 => {
             let part = blobs::decode(key, value)?;
@@ -85,6 +93,9 @@ pub(crate) fn read(table: &str, key: &[u8], value: &[u8]) -> Result<AnyRow, Stor
         NamesRecord::TABLE if mark == Some(ROW) => AnyRow::Names(codec::decode(key, value)?),
         NameIndex::TABLE if mark.is_some_and(|mark| mark > ROW) => entry::<NameIndex>(key, value)?,
         SectionRecord::TABLE if key.len() == 4 => AnyRow::Section(codec::decode(key, value)?),
+        CodeFileRecord::TABLE => AnyRow::CodeFile(codec::decode(key, value)?),
+        CodeChunksRecord::TABLE => AnyRow::CodeChunks(codec::decode(key, value)?),
+        CodeTextRecord::TABLE => AnyRow::CodeText(codec::decode(key, value)?),
         _ => return Err(bad_key(table, key)),
     };
     Ok(row)

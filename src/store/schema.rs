@@ -50,6 +50,18 @@ pub(crate) const TABLES: &[(&str, Nature)] = &[
         super::tables::sections::SectionRecord::TABLE,
         Nature::Derived,
     ),
+    (
+        super::tables::code_files::CodeFileRecord::TABLE,
+        Nature::Derived,
+    ),
+    (
+        super::tables::code_chunks::CodeChunksRecord::TABLE,
+        Nature::Derived,
+    ),
+    (
+        super::tables::code_texts::CodeTextRecord::TABLE,
+        Nature::Derived,
+    ),
 ];
 
 /// Key of the schema version in `meta`. Its layout never changes, in any schema.
@@ -57,6 +69,24 @@ pub(crate) const SCHEMA_KEY: &[u8] = b"schema";
 
 /// Key of [`StateRow`] in `meta`.
 pub(crate) const STATE_KEY: &[u8] = b"state";
+
+/// Key of [`CodeStateRow`] in `meta`; absent until code was indexed.
+pub(crate) const CODE_KEY: &[u8] = b"code";
+
+/// Table `meta`, row `code`: what made the code index.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
+pub struct CodeStateRow {
+    /// Revision of the chunks and their analysis.
+    pub revision: u32,
+    /// Directory of the project, as bytes.
+    pub project: Vec<u8>,
+    /// Number of the commit that last changed the code index.
+    pub changes: u64,
+}
+
+impl Record for CodeStateRow {
+    const TABLE: &'static str = "meta";
+}
 
 /// The schema version, alone in its row so that every version can read it.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]

@@ -18,8 +18,11 @@ use redb::{
 
 use super::codec::{self, Record};
 use super::error::{StoreError, guard};
-use super::schema::Meta;
+use super::schema::{CODE_KEY, CodeStateRow, Meta};
 use super::tables::citations::{self, CitationIndex, CitationsRecord};
+use super::tables::code_chunks::CodeChunksRecord;
+use super::tables::code_files::CodeFileRecord;
+use super::tables::code_texts::CodeTextRecord;
 use super::tables::intents::IntentRecord;
 use super::tables::links::{self, LinkIndex, LinksRecord};
 use super::tables::pages::PageRecord;
@@ -564,6 +567,55 @@ impl View {
         &self,
     ) -> impl Iterator<Item = Result<(Vec<u8>, SkippedRecord), StoreError>> + '_ {
         self.scan(&[])
+    }
+
+    // ---- code ----
+
+    /// What made the code index; the default when code was never indexed.
+    ///
+    /// # Errors
+    /// [`StoreError`]; a damaged row is `Damaged`.
+    pub fn code_state(&self) -> Result<CodeStateRow, StoreError> {
+        Ok(self.get(CODE_KEY)?.unwrap_or_default())
+    }
+
+    /// What is known of a file of the project.
+    ///
+    /// # Errors
+    /// [`StoreError`]; a damaged row is `Damaged`.
+    pub fn code_file(&self, path: &[u8]) -> Result<Option<CodeFileRecord>, StoreError> {
+        self.get(path)
+    }
+
+    /// The files of the project that are known, in byte order of paths.
+    pub fn code_files(
+        &self,
+    ) -> impl Iterator<Item = Result<(Vec<u8>, CodeFileRecord), StoreError>> + '_ {
+        self.scan(&[])
+    }
+
+    /// How a file is cut and what it defines.
+    ///
+    /// # Errors
+    /// [`StoreError`]; a damaged row is `Damaged`.
+    pub fn code_chunks(&self, path: &[u8]) -> Result<Option<CodeChunksRecord>, StoreError> {
+        self.get(path)
+    }
+
+    /// How every file is cut and what it defines, in byte order of paths.
+    pub fn all_code_chunks(
+        &self,
+    ) -> impl Iterator<Item = Result<(Vec<u8>, CodeChunksRecord), StoreError>> + '_ {
+        self.scan(&[])
+    }
+
+    /// The text of an indexed file as it was analysed.
+    ///
+    /// # Errors
+    /// [`StoreError`]; a damaged row is `Damaged`.
+    pub fn code_text(&self, path: &[u8]) -> Result<Option<String>, StoreError> {
+        let row: Option<CodeTextRecord> = self.get(path)?;
+        row.map(|row| row.text()).transpose()
     }
 
     // ---- sections ----

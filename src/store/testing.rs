@@ -12,11 +12,13 @@ use super::rows;
 use super::schema::TABLES;
 use super::verify::walk;
 use super::{
-    Access, CitationsRecord, ClaimRecord, How, IntentOp, IntentRecord, LinkRecord, LinksRecord,
-    Meta, NamesRecord, Opened, PageRecord, RevisionRecord, SectionRecord, SkippedRecord,
-    SourceEvent, SourceEventKind, SourceRecord, StampRecord, Store, StoreError, StoreOptions, View,
+    Access, CitationsRecord, ClaimRecord, CodeChunkRecord, CodeChunksRecord, CodeFileRecord,
+    CodeStateRow, CodeSymbolRecord, CodeTextRecord, How, IntentOp, IntentRecord, LinkRecord,
+    LinksRecord, Meta, NamesRecord, Opened, PageRecord, RevisionRecord, SectionRecord,
+    SkippedRecord, SourceEvent, SourceEventKind, SourceRecord, StampRecord, Store, StoreError,
+    StoreOptions, View,
 };
-use crate::id::{PageId, SourceId};
+use crate::id::{ContentHash, PageId, SourceId};
 use crate::tree::{STORE_FILE, Tree};
 
 /// A tree with a place for a store.
@@ -125,6 +127,48 @@ pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
 /// How many commits [`commit_number`] knows.
 pub(crate) const COMMITS: u32 = 5;
 
+fn put_code(batch: &mut super::Batch) -> Result<(), StoreError> {
+    let text = "fn main() {}\n";
+    let file = CodeFileRecord {
+        size: text.len() as u64,
+        inode: 7,
+        mtime_ns: 1,
+        ctime_ns: 2,
+        seen_ns: 3,
+        sha256: ContentHash::of(text.as_bytes()),
+        language: "rust".to_owned(),
+        skipped: String::new(),
+        lossy: false,
+        lines: 1,
+        first_chunk: 0,
+        chunks: 1,
+        test_chunks: 0,
+        length: 3,
+    };
+    let chunks = CodeChunksRecord {
+        chunks: vec![CodeChunkRecord {
+            start_line: 1,
+            end_line: 1,
+            symbols: vec![0],
+            within: vec![],
+        }],
+        symbols: vec![CodeSymbolRecord {
+            name: "main".to_owned(),
+            kind: 0,
+            start_line: 1,
+            end_line: 1,
+        }],
+        references: vec![],
+    };
+    batch.put_code_file(b"src/main.rs", &file)?;
+    batch.put_code_chunks(b"src/main.rs", &chunks, &CodeTextRecord::new(text)?)?;
+    batch.put_code_state(&CodeStateRow {
+        revision: 1,
+        project: b"/project".to_vec(),
+        changes: 3,
+    })
+}
+
 /// One of a few commits with fixed inputs that together touch every table.
 pub(crate) fn commit_number(store: &Store, number: u32) -> Result<(), StoreError> {
     let mut batch = store.write()?;
@@ -143,6 +187,9 @@ pub(crate) fn commit_number(store: &Store, number: u32) -> Result<(), StoreError
             .then(|| "https://example.org/".to_owned()),
     };
     batch.put_source(source, &record)?;
+    if number == 3 {
+        put_code(&mut batch)?;
+    }
     if number == 2 {
         let event = SourceEvent {
             kind: SourceEventKind::RETIRED,

@@ -11,7 +11,7 @@ pub fn git_is_busy(root: &Path) -> bool {
 
 /// The git directory of the work tree around `root`: `.git` in the nearest ancestor, or what a
 /// `.git` file (a linked work tree, a submodule) names.
-fn git_directory(root: &Path) -> Option<PathBuf> {
+pub(super) fn git_directory(root: &Path) -> Option<PathBuf> {
     let found = super::find_upward(root, Path::new(".git"))?;
     if found.is_dir() {
         return Some(found);

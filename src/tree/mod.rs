@@ -22,6 +22,7 @@ mod git;
 mod lock;
 mod outside;
 mod path;
+mod project;
 mod publish;
 mod read;
 mod root;
@@ -38,8 +39,12 @@ pub use faults::{FailFrom, FaultOp, Faults, Recorder};
 pub use file_system::FileSystem;
 pub use git::git_is_busy;
 pub use lock::RootLock;
-pub use outside::{find_upward, open_input, read_input, read_optional, write_output};
+pub use outside::{
+    find_upward, is_program, open_input, read_input, read_optional, read_private, write_output,
+    write_private,
+};
 pub use path::{RelPath, escape};
+pub use project::{Discovery, Excluded, Project, ProjectFile, git_top};
 pub use publish::{Exchanged, Published};
 pub use read::{Entry, FileRead};
 pub use root::{Renames, Resolver, RootState, Tree, TreeOptions, locate, locate_with};

@@ -141,6 +141,63 @@ pub fn find_upward(start: &Path, name: &Path) -> Option<PathBuf> {
         .find(|path| fs::symlink_metadata(path).is_ok())
 }
 
+/// Reads a file that must be the user's alone: nobody else may read or write it. Nothing where
+/// there is none.
+///
+/// # Errors
+/// `Denied` for a file that others can reach; those of [`read_input`].
+pub fn read_private(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
+    use std::os::unix::fs::PermissionsExt;
+    match fs::metadata(path) {
+        Ok(found) if found.permissions().mode() & 0o077 != 0 => Err(TreeError::new(
+            "trust",
+            shown(path),
+            io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "others can read or write it",
+            ),
+        )),
+        _ => read_optional(path, limit),
+    }
+}
+
+/// Writes a file that is the user's alone, with the directories above it.
+///
+/// # Errors
+/// [`TreeError`].
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+    let failed = |error| TreeError::new("write", shown(path), error);
+    if let Some(parent) = path.parent() {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(parent)
+            .map_err(failed)?;
+    }
+    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    let write = || -> io::Result<()> {
+        let mut file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        failed(error)
+    })
+}
+
+/// Whether a path is a program that can be run.
+pub fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
 fn shown(path: &Path) -> String {
     escape(path.as_os_str().as_bytes())
 }
@@ -215,6 +272,21 @@ mod tests {
             Err(TreeError::Full { .. })
         ));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_private_file_is_the_users_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("new/auth.toml");
+        assert_eq!(read_private(&path, 10).unwrap(), None);
+        write_private(&path, b"x").unwrap();
+        write_private(&path, b"y").unwrap();
+        assert_eq!(read_private(&path, 10).unwrap().unwrap(), b"y");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+        assert!(!is_program(&path));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(read_private(&path, 10).is_err());
     }
 
     #[test]

@@ -34,6 +34,15 @@ pub struct WalkEntry<'a> {
     /// Why a file could not be looked at or a directory not be read. What lies below such a
     /// directory is unknown, which is not the same as absent.
     pub unreadable: Option<&'a TreeError>,
+    /// What a readable directory holds.
+    below: Option<&'a Level>,
+}
+
+impl WalkEntry<'_> {
+    /// Whether a directory has an entry of that name.
+    pub fn holds(&self, name: &[u8]) -> bool {
+        self.below.is_some_and(|level| level.holds(name))
+    }
 }
 
 /// Whether and how to go on.
@@ -59,6 +68,7 @@ pub enum Walked {
 }
 
 /// A directory that is being walked.
+#[derive(Debug)]
 struct Level {
     /// Open while this level is among the deepest; else opened again by path when needed.
     dir: Option<OwnedFd>,
@@ -115,6 +125,7 @@ impl Tree {
                                 kind: Kind::Directory,
                                 stamp: None,
                                 unreadable: Some(&error),
+                                below: None,
                             };
                             if visit(&entry) == Flow::Stop {
                                 return Ok(Walked::Stopped);
@@ -136,13 +147,17 @@ impl Tree {
                 kind,
                 stamp: None,
                 unreadable: None,
+                below: None,
             };
             if kind == Kind::Directory {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let read = rustix::fs::openat(dir, name, flags, Mode::empty())
                     .and_then(|below| Level::read(below, path.len()));
                 match read {
-                    Ok(below) => match visit(&entry) {
+                    Ok(below) => match visit(&WalkEntry {
+                        below: Some(&below),
+                        ..entry
+                    }) {
                         Flow::Continue => {
                             levels.push(below);
                             if let Some(far) = levels.len().checked_sub(OPEN_HANDLES + 1) {
@@ -197,6 +212,13 @@ fn is_gone(error: Errno) -> bool {
 }
 
 impl Level {
+    fn holds(&self, name: &[u8]) -> bool {
+        self.entries.iter().any(|&(start, length, _)| {
+            let entry = &self.names[start as usize..(start + length) as usize];
+            entry.strip_suffix(b"/").unwrap_or(entry) == name
+        })
+    }
+
     fn read(dir: OwnedFd, path_length: usize) -> rustix::io::Result<Self> {
         let mut names = Vec::new();
         let mut entries = Vec::new();

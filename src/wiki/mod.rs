@@ -3,6 +3,8 @@
 //! each other. Reports are the shapes that the doors print.
 
 mod adopt;
+mod code;
+mod code_find;
 mod export;
 mod find;
 mod history;
@@ -20,6 +22,10 @@ mod sources;
 mod status;
 mod verify;
 
+pub use code_find::{
+    CodeHit, CodeIndexReport, CodeStatus, CountedFiles, Evidence, FoundChunk, LanguageCount,
+    SkippedCode,
+};
 pub use export::ExportReport;
 pub use find::{SearchHit, SearchReport, SearchRequest};
 pub use history::{HistoryReport, HistoryRequest, RevisionReport};

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::code::CodeTable;
 use super::session::Finished;
 use crate::config::Config;
 use crate::context::Context;
@@ -43,6 +44,8 @@ pub struct Wiki {
     pub(super) tree_options: TreeOptions,
     pub(super) store_faults: Option<Arc<dyn BackendFaults>>,
     pub(super) store: Mutex<Option<Arc<Store>>>,
+    /// What the last look at the code index found, while it is the same.
+    pub(super) code: Mutex<Option<Arc<CodeTable>>>,
     /// Intents that this handle has carried out, by path; the next commit drops their rows.
     pub(super) finished: Mutex<BTreeMap<RelPath, Finished>>,
 }
@@ -74,6 +77,7 @@ impl Wiki {
             tree_options: options,
             store_faults: None,
             store: Mutex::default(),
+            code: Mutex::default(),
             finished: Mutex::default(),
         }
     }

@@ -239,7 +239,7 @@ impl Wiki {
         self.writing_for(ctx, tree, Made::default(), LOCK_WAIT)
     }
 
-    fn writing_for<'w>(
+    pub(super) fn writing_for<'w>(
         &'w self,
         ctx: &'w Context,
         tree: Tree,
@@ -443,7 +443,7 @@ pub(super) fn is_built_by(view: &View, analysis: Analysis) -> bool {
 }
 
 /// Whether a read can go on without the write that failed.
-fn may_answer_without_writing(error: &Error) -> bool {
+pub(super) fn may_answer_without_writing(error: &Error) -> bool {
     use std::error::Error as _;
     let tree = error
         .source()

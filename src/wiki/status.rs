@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::adopt;
+use super::code_find::CodeStatus;
 use super::root::Wiki;
 use super::session::{Look, Reading, analysis_of, is_built_by};
 use crate::context::Context;
@@ -70,6 +71,9 @@ pub struct StatusReport {
     /// State of the store, when there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreStatus>,
+    /// What is indexed of the project's code; nothing when it never was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeStatus>,
     /// Changes in the tree that the store has not taken in.
     pub pending: u64,
     /// Files kept out of the index.
@@ -83,6 +87,15 @@ impl Wiki {
     /// `UNSAFE_FILESYSTEM` when the root is not a plain directory, or for a symbolic link in
     /// `pages` or `sources`; `INVALID_PAGE` when `schema.md` is not UTF-8.
     pub fn status(&self, ctx: &Context) -> Result<StatusReport> {
+        self.status_with(ctx, false)
+    }
+
+    /// As [`Wiki::status`]; with `skipped_code`, each file of the project that is not indexed is
+    /// named.
+    ///
+    /// # Errors
+    /// As [`Wiki::status`].
+    pub fn status_with(&self, ctx: &Context, skipped_code: bool) -> Result<StatusReport> {
         ctx.check()?;
         let Some(tree) = self.find_tree()? else {
             return Ok(StatusReport {
@@ -93,6 +106,7 @@ impl Wiki {
                 schema_text: None,
                 index: IndexStatus::default(),
                 store: None,
+                code: None,
                 pending: 0,
                 skipped: Vec::new(),
             });
@@ -117,6 +131,7 @@ impl Wiki {
             schema_text,
             index: IndexStatus::default(),
             store: None,
+            code: None,
             pending: 0,
             skipped: counts.misfits,
         };
@@ -153,11 +168,13 @@ impl Wiki {
                 report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
                 report.skipped.dedup_by(|a, b| a.path == b.path);
             }
-            Look::Absent => {}
+            Look::Absent => return Ok(report),
             Look::NeedsRepair | Look::TooOld | Look::Damaged(_) => {
                 report.index.present = true;
+                return Ok(report);
             }
         }
+        report.code = self.code_status(ctx, skipped_code)?;
         Ok(report)
     }
 }

@@ -2,6 +2,8 @@
 //! text. [`COMMANDS`] is [`OPERATIONS`](crate::ops::OPERATIONS) seen from the console, in the
 //! same order; a test holds the two together.
 
+mod ask;
+mod code;
 mod history;
 mod import;
 mod lint;
@@ -91,6 +93,8 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     entry::<ops::DeletePage>(),
     entry::<ops::History>(),
     entry::<ops::Search>(),
+    entry::<ops::IndexCode>(),
+    entry::<ops::Ask>(),
     entry::<ops::Lint>(),
     entry::<ops::Explain>(),
     entry::<ops::Reindex>(),
@@ -98,6 +102,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     entry::<ops::Verify>(),
     entry::<ops::Import>(),
     entry::<ops::Export>(),
+    entry::<ops::Trust>(),
 ];
 
 const AFTER_HELP: &str = "\

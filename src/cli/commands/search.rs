@@ -5,13 +5,12 @@ use super::simple::warn_skipped;
 use crate::cli::Exit;
 use crate::cli::output::Failure;
 use crate::cli::session::Session;
-use crate::ops::Search;
+use crate::ops::{Scope, Search, SearchAnswer};
 use crate::render;
-use crate::wiki::SearchReport;
 
-/// Search the pages, section by section, best first
+/// Search pages by section and code by definition, best first
 ///
-/// Beyond plain words: "a phrase", -word, title:word, id:guides/*, source:ID. A query that begins
+/// Beyond plain words, for pages: "a phrase", -word, title:word, id:guides/*, source:ID. A query that begins
 /// with a minus stands after --. What people changed in the files is taken in first. No hit is an
 /// answer, not a failure: the exit status is 0.
 #[derive(Debug, clap::Args)]
@@ -22,19 +21,24 @@ pub(crate) struct SearchArgs {
     /// At most this many hits; never more than `max_results`, which is also the default
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
+    /// What to look through
+    #[arg(long = "in", value_enum, value_name = "WHAT", default_value = "pages")]
+    scope: Scope,
 }
 
 impl Command for Search {
     type Args = SearchArgs;
+    const SHOWS_PROGRESS: bool = true;
 
     fn execute(args: SearchArgs, session: &Session) -> Result<Exit, Failure> {
         session.run(Self {
             query: args.words.join(" "),
             limit: args.limit,
+            scope: args.scope,
         })
     }
 
-    fn print(report: &SearchReport, session: &Session) -> Result<(), Failure> {
+    fn print(report: &SearchAnswer, session: &Session) -> Result<(), Failure> {
         let console = &session.console;
         console.text(&render::search(report, console.palette))?;
         if report.hits.is_empty() {

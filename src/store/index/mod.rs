@@ -46,8 +46,8 @@ pub use reader::{IndexCache, IndexReader, TieKey};
 use redb::TableDefinition;
 
 use super::codec;
-use super::error::StoreError;
-use super::snapshot::Rows;
+use super::error::{StoreError, guard};
+use super::snapshot::{Rows, View};
 
 /// So many rows of one write are merged into one.
 const MERGE: usize = if cfg!(test) { 3 } else { 16 };
@@ -275,6 +275,23 @@ impl State {
         delta.insert(STATE_KEY, value.as_slice())?;
         Ok(())
     }
+}
+
+/// The smallest section id that may be added to an index.
+///
+/// # Errors
+/// [`StoreError`]; a damaged state is `Damaged`.
+pub fn next_section(view: &View, set: IndexSet) -> Result<u32, StoreError> {
+    guard(|| {
+        let next = match view.rows(set.delta())? {
+            Some(delta) => State::read(set, &delta)?.next_section,
+            None => 0,
+        };
+        u32::try_from(next).map_err(|_| StoreError::TooLarge {
+            what: "the number of sections ever made",
+            limit: u64::from(u32::MAX),
+        })
+    })
 }
 
 #[cfg(test)]

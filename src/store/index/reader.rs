@@ -17,7 +17,7 @@ use super::terms::{self, term_key};
 use super::{IndexSet, RowKey, State, lengths, postings};
 use crate::search::bm25::{self, Scorer};
 use crate::search::lengths::Lengths;
-use crate::search::postings::{Posting, TermPostings};
+use crate::search::postings::{BlockBuffer, Posting, TermPostings};
 use crate::search::topk::{Hit, Norms, Plan, QueryTerm, top_k};
 
 /// Memory for encoded rows, and for plans made of them.
@@ -290,6 +290,30 @@ impl<'a> IndexReader<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// All postings of a term, by rising section id. Some may be of sections that have no length
+    /// any more.
+    ///
+    /// # Errors
+    /// [`StoreError`]; a damaged row is `Damaged`.
+    pub fn postings(&self, term: &str) -> Result<Vec<Posting>, StoreError> {
+        let key = term_key(term.as_bytes());
+        let mut postings = Vec::new();
+        if let Some(rows) = self.rows_of(&key)? {
+            let mut buffer = BlockBuffer::default();
+            for at in 0..rows.blocks().len() {
+                let count = rows.decode_block(at, &mut buffer);
+                let pairs = buffer.sections.iter().zip(&buffer.weights).take(count);
+                postings.extend(pairs.map(|(&section, &weight)| Posting { section, weight }));
+            }
+        }
+        for row in self.unfolded(&key) {
+            if let Some(change) = row.get(&key)? {
+                postings.extend(change.added.iter().map(|(posting, _)| *posting));
+            }
+        }
+        Ok(postings)
     }
 
     /// The delta rows whose changes of a term the postings do not hold yet, oldest first.

@@ -1,0 +1,25 @@
+//! Source code, pure: which language a file is in, its text and lines, what it defines and uses,
+//! how it is cut into chunks, and what must not leave it. Files and tables are the business of
+//! `tree` and `store`; how chunks are ranked is decided in `search`.
+//!
+//! Line numbers are 1-based everywhere. A line ends at LF, CRLF or a lone CR, and nowhere else.
+
+mod chunks;
+#[cfg(feature = "lang-core")]
+mod grammar;
+mod language;
+mod outline;
+mod redact;
+mod signature;
+mod text;
+
+pub use chunks::{Chunk, MAX_CHUNK_LINES, chunks};
+pub use language::{Content, LANGUAGES, Language};
+pub use outline::{Outline, Symbol, SymbolKind, outline};
+pub use redact::{Redacted, redact};
+pub use signature::{SignatureBuilder, is_made_from_source, is_test_path};
+pub use text::{Decoded, Lines, Unsuitable, decode, suitable};
+
+/// Changes when the same file may be cut or analysed in another way than before: an index of
+/// another revision is made anew.
+pub const REVISION: u32 = 1;

@@ -1,0 +1,106 @@
+//! Language models: a stub for tests, a program, or an OpenAI-compatible endpoint. The only module
+//! that starts programs or opens sockets.
+//!
+//! Every answer is bounded in time and size. Only a model that the user configured or named is
+//! used. What a model writes is never trusted: that is the business of `ground`.
+
+mod command;
+#[cfg(feature = "net")]
+mod http;
+
+use std::time::Duration;
+
+use crate::context::Context;
+
+pub use crate::config::{Model, ModelKind};
+
+/// Largest answer in bytes; what goes on is stopped.
+pub const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// Why a model gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// The program cannot be started.
+    #[error("{program} cannot be started: {why}")]
+    NotStarted {
+        /// Its name.
+        program: String,
+        /// What the system said.
+        why: String,
+    },
+    /// It took too long.
+    #[error("it gave no answer within {} seconds", .0.as_secs())]
+    Timeout(Duration),
+    /// The program failed.
+    #[error("it ended with {status}{}", said(.stderr))]
+    Failed {
+        /// How it ended.
+        status: String,
+        /// The end of what it said on standard error.
+        stderr: String,
+    },
+    /// The server refused or failed.
+    #[error("the server answered {status}{}", said(.body))]
+    Status {
+        /// The HTTP status.
+        status: u16,
+        /// The beginning of the body.
+        body: String,
+    },
+    /// The server cannot be reached, or its answer not be read.
+    #[error("{0}")]
+    Transport(String),
+    /// The answer is larger than [`MAX_ANSWER_BYTES`].
+    #[error("its answer is larger than {MAX_ANSWER_BYTES} bytes")]
+    TooLong,
+    /// There is nothing in the answer.
+    #[error("its answer is empty")]
+    Empty,
+    /// This build cannot reach such a model.
+    #[error("this build has no HTTP client")]
+    NoClient,
+    /// The user ended it.
+    #[error("the operation was cancelled")]
+    Aborted,
+}
+
+fn said(text: &str) -> String {
+    let text = text.trim();
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", crate::code::redact(text).text)
+    }
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// What it is to do.
+    pub instructions: String,
+    /// The question with its evidence.
+    pub text: String,
+}
+
+/// Asks a model.
+///
+/// # Errors
+/// [`ModelError`].
+pub fn complete(model: &Model, prompt: &Prompt, ctx: &Context) -> Result<String, ModelError> {
+    ctx.check().map_err(|_| ModelError::Aborted)?;
+    let answer = match &model.kind {
+        ModelKind::Stub(text) => text.clone(),
+        ModelKind::Command(argv) => command::complete(argv, prompt, model.timeout, ctx)?,
+        #[cfg(feature = "net")]
+        ModelKind::Http(endpoint) => http::complete(endpoint, prompt, model.timeout, ctx)?,
+        #[cfg(not(feature = "net"))]
+        ModelKind::Http(_) => return Err(ModelError::NoClient),
+    };
+    if answer.len() > MAX_ANSWER_BYTES {
+        return Err(ModelError::TooLong);
+    }
+    if answer.trim().is_empty() {
+        return Err(ModelError::Empty);
+    }
+    Ok(answer)
+}

@@ -1,0 +1,52 @@
+//! An answer, then where it comes from.
+
+use std::fmt::Write as _;
+
+use super::style::{Palette, safe, safe_line};
+use crate::ask::{AskReport, Citation};
+
+/// The answer and its citations; with evidence, that instead.
+pub(crate) fn ask(report: &AskReport, palette: Palette) -> String {
+    let mut out = String::new();
+    if let Some(evidence) = &report.evidence {
+        for item in evidence {
+            let _ = writeln!(
+                out,
+                "{}  {}",
+                palette.name(&place(&item.place)),
+                safe_line(&item.symbol)
+            );
+            for line in item.text.lines() {
+                let _ = writeln!(out, "    {}", safe(line));
+            }
+            out.push('\n');
+        }
+        return out;
+    }
+    if report.answer.is_empty() {
+        return out;
+    }
+    let _ = writeln!(out, "{}", safe(report.answer.trim_end()));
+    out.push('\n');
+    for citation in &report.citations {
+        let _ = writeln!(out, "{}", palette.name(&place(citation)));
+    }
+    out
+}
+
+fn place(citation: &Citation) -> String {
+    match citation {
+        Citation::Code {
+            file,
+            line,
+            end_line,
+            ..
+        } => format!("{file}:{line}-{end_line}"),
+        Citation::Page {
+            page,
+            start_line,
+            end_line,
+            ..
+        } => format!("{page}:{start_line}-{end_line}"),
+    }
+}

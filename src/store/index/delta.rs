@@ -14,6 +14,9 @@
 //! and went within a merged row stand in `removed` without a term.
 //! Written by each write, dropped when folded. Invariant: the state names every row; at most 32.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::super::codec;
 use super::super::error::StoreError;
 use super::{IndexSet, NumberedRows, ROW_VERSION};
@@ -78,20 +81,16 @@ impl<'a> Changes<'a> {
     /// Several rows, in the order of writes, as one.
     pub(crate) fn merge(rows: &'a [DeltaRow]) -> Result<Self, StoreError> {
         let mut changes = Self::default();
-        let mut terms = Vec::with_capacity(rows.iter().map(DeltaRow::len).sum());
         for row in rows {
             changes.removed.extend_from_slice(&row.removed);
             changes.added.extend_from_slice(&row.added);
-            for entry in row.terms_from(0) {
-                terms.push(entry?);
-            }
         }
         changes.removed.sort_unstable();
         let removed = &changes.removed;
         changes
             .added
             .retain(|(section, _)| removed.binary_search(section).is_err());
-        changes.terms = Self::of_terms(terms);
+        changes.terms = join(rows.iter().map(|row| (row, 0))).collect::<Result<_, _>>()?;
         Ok(changes)
     }
 
@@ -142,6 +141,51 @@ impl<'a> Changes<'a> {
     pub(crate) fn into_row(self) -> Result<DeltaRow, StoreError> {
         DeltaRow::parse(self.encode()?).map_err(|_| layout())
     }
+}
+
+/// The changes of several rows, in the order of writes, each from one of its places on: every term
+/// once, by rising bytes, without changes that cancel each other. Decodes one term at a time.
+pub(crate) fn join<'a>(
+    rows: impl Iterator<Item = (&'a DeltaRow, usize)>,
+) -> impl Iterator<Item = Result<(&'a [u8], TermChange), StoreError>> {
+    let rows: Vec<(&DeltaRow, usize)> = rows.collect();
+    let mut next: BinaryHeap<Reverse<(&[u8], usize, usize)>> = rows
+        .iter()
+        .enumerate()
+        .filter(|(_, (row, start))| *start < row.count)
+        .map(|(at, (row, start))| Reverse((row.entry(*start).0, at, *start)))
+        .collect();
+    let mut take = move || {
+        let mut joined: Option<(&'a [u8], TermChange)> = None;
+        // Equal terms come in the order of writes.
+        while let Some(&Reverse((term, at, place))) = next.peek() {
+            if joined.as_ref().is_some_and(|(known, _)| *known != term) {
+                break;
+            }
+            next.pop();
+            let row = rows[at].0;
+            if place + 1 < row.count {
+                next.push(Reverse((row.entry(place + 1).0, at, place + 1)));
+            }
+            let change = match row.change(row.entry(place).1) {
+                Ok(change) => change,
+                Err(error) => return Some(Err(error)),
+            };
+            match &mut joined {
+                Some((_, sum)) => sum.then(change),
+                None => joined = Some((term, change)),
+            }
+        }
+        joined.map(Ok)
+    };
+    std::iter::from_fn(move || {
+        loop {
+            match take()? {
+                Ok((_, change)) if change.is_empty() => {}
+                entry => return Some(entry),
+            }
+        }
+    })
 }
 
 fn count(length: usize) -> u32 {

@@ -16,7 +16,7 @@ use crate::search::postings::{Posting, Row};
 
 /// Delta rows of more than so many bytes are folded at once. A fold of this much goes through most
 /// of the dictionary, so bulk writes share it: the more they save up, the fewer folds there are.
-const AT_ONCE_BYTES: u64 = if cfg!(test) { 16 << 10 } else { 24 << 20 };
+const AT_ONCE_BYTES: u64 = if cfg!(test) { 16 << 10 } else { 64 << 20 };
 /// What bulk work may leave for readers to overlay, see [`tidy`].
 const TIDY_BYTES: u64 = if cfg!(test) { 128 } else { 1 << 20 };
 /// In how many parts a row is folded: one for every few writes, until the next row is due.
@@ -355,7 +355,7 @@ impl Log<'_, '_> {
             .take(now)
             .collect::<Result<Vec<_>, _>>()?;
         let last = changes.last().map(|(term, _)| term.to_vec());
-        self.fold_terms(changes)?;
+        self.fold_terms(changes.into_iter().map(Ok))?;
         if now == rest {
             self.state.folded = key.sequence();
             self.state.cursor = None;
@@ -386,15 +386,12 @@ impl Log<'_, '_> {
             .map(|key| self.read(*key))
             .collect::<Result<Vec<_>, _>>()?;
         rows.extend(own);
-        let mut terms = Vec::new();
-        for (at, row) in rows.iter().enumerate() {
-            let folding = keys.get(at).is_some_and(|key| key.level() == FOLDING);
-            let start = if folding { self.after_cursor(row) } else { 0 };
-            for entry in row.terms_from(start) {
-                terms.push(entry?);
-            }
-        }
-        self.fold_terms(Changes::of_terms(terms))?;
+        let start = |(at, row): (usize, &DeltaRow)| match keys.get(at) {
+            Some(key) if key.level() == FOLDING => self.after_cursor(row),
+            _ => 0,
+        };
+        let starts: Vec<usize> = rows.iter().enumerate().map(start).collect();
+        self.fold_terms(delta::join(rows.iter().zip(starts)))?;
         for (key, row) in keys.iter().zip(&rows) {
             self.remove(*key, row)?;
         }
@@ -404,10 +401,14 @@ impl Log<'_, '_> {
         Ok(())
     }
 
-    fn fold_terms(&mut self, changes: Vec<(&[u8], TermChange)>) -> Result<(), StoreError> {
+    fn fold_terms<'a>(
+        &mut self,
+        changes: impl Iterator<Item = Result<(&'a [u8], TermChange), StoreError>>,
+    ) -> Result<(), StoreError> {
         let mut terms = self.view.rows_mut(self.set.terms())?;
         let mut postings = self.view.rows_mut(self.set.postings())?;
-        for (term, change) in changes {
+        for entry in changes {
+            let (term, change) = entry?;
             fold_term(
                 self.set,
                 &mut terms,

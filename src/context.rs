@@ -70,6 +70,16 @@ impl ProgressSink for Silent {
     fn report(&self, _: Progress) {}
 }
 
+/// Takes what a person should hear beside the report: one sentence, lower-case, no full stop.
+pub trait NoticeSink: Send + Sync {
+    /// Takes one notice.
+    fn notice(&self, text: &str);
+}
+
+impl NoticeSink for Silent {
+    fn notice(&self, _: &str) {}
+}
+
 /// Asks a running operation to stop. Clones share one flag.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation(Arc<AtomicBool>);
@@ -92,6 +102,7 @@ pub struct Context {
     clock: Arc<dyn Clock>,
     cancellation: Cancellation,
     progress: Arc<dyn ProgressSink>,
+    notices: Arc<dyn NoticeSink>,
     /// Limits that apply to this call.
     pub limits: Limits,
 }
@@ -117,6 +128,7 @@ impl Context {
             clock,
             cancellation: Cancellation::default(),
             progress: Arc::new(Silent),
+            notices: Arc::new(Silent),
             limits,
         }
     }
@@ -125,6 +137,13 @@ impl Context {
     #[must_use]
     pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
         self.progress = sink;
+        self
+    }
+
+    /// The same context, telling notices to `sink`.
+    #[must_use]
+    pub fn with_notices(mut self, sink: Arc<dyn NoticeSink>) -> Self {
+        self.notices = sink;
         self
     }
 
@@ -156,6 +175,11 @@ impl Context {
     /// Reports progress.
     pub fn progress(&self, stage: &'static str, done: u64, total: Option<u64>) {
         self.progress.report(Progress { stage, done, total });
+    }
+
+    /// Tells what a person should hear beside the report.
+    pub fn notice(&self, text: &str) {
+        self.notices.notice(text);
     }
 
     /// Fails with `ABORTED` once cancellation was asked for. Called between items, never

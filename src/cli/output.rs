@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Exit;
 use super::globals::{Color, Globals};
+use crate::context::NoticeSink;
 use crate::error::{Error, ErrorCode};
 use crate::render::{Palette, safe};
 
@@ -49,6 +50,12 @@ pub(crate) struct Console {
     pub(crate) palette: Palette,
     /// Colours of standard error.
     talk: Palette,
+}
+
+impl NoticeSink for Console {
+    fn notice(&self, text: &str) {
+        self.warn(text);
+    }
 }
 
 impl Console {

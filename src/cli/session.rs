@@ -44,8 +44,9 @@ impl Session {
         let clock = clock(&environment)?;
         let cancellation = Cancellation::default();
         let waiting = signals::install(cancellation.clone(), console.clone())?;
-        let mut ctx =
-            Context::new(clock, loaded.config.limits.clone()).with_cancellation(cancellation);
+        let mut ctx = Context::new(clock, loaded.config.limits.clone())
+            .with_cancellation(cancellation)
+            .with_notices(Arc::new(console.clone()));
         let bars = (needs.progress && !console.quiet)
             .then(Bars::on_terminal)
             .flatten();

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits::Limits;
 use crate::search::Analysis;
-use crate::tree;
+use crate::tree::{self, RelPath, RootState, TreeError};
 
 /// Settings of one wiki.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub struct Config {
 
 /// A config file is a few lines; what is larger is something else.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
+/// Settings of one wiki, beside its pages.
+const CONFIG_FILE: &str = "config.toml";
 
 /// The parts of the process environment that settings come from, taken once.
 #[derive(Debug, Clone, Default)]
@@ -189,8 +191,8 @@ pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
         named(&user).as_deref(),
     )?;
 
-    let root_file = root.join("config.toml");
-    let mut of_root = read_file(&root_file, &auth)?;
+    let root_file = root.join(CONFIG_FILE);
+    let mut of_root = read_of_root(&root, &auth)?;
     let mut config = Config {
         user_directory: user_directory.map(Path::to_owned),
         ..Config::default()
@@ -242,9 +244,32 @@ pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
 }
 
 fn read_file(path: &Path, auth: &[(String, ModelKey)]) -> Result<Vec<keys::Setting>> {
-    let read = tree::read_optional(path, MAX_CONFIG_BYTES).map_err(|cause| {
-        Error::new(ErrorCode::InvalidConfig, cause.to_string()).with_source(cause)
-    })?;
+    let read = tree::read_optional(path, MAX_CONFIG_BYTES).map_err(unreadable)?;
+    settings_of(read, path, auth)
+}
+
+/// The settings beside a wiki. They may have come with a repository of somebody else, so the file
+/// is read as every file below a root is: no link is followed, and no FIFO waited for.
+fn read_of_root(root: &Path, auth: &[(String, ModelKey)]) -> Result<Vec<keys::Setting>> {
+    // What is wrong with the root itself, the command says.
+    let Ok(RootState::Ready(tree)) = tree::locate(root) else {
+        return Ok(Vec::new());
+    };
+    let read = RelPath::new(CONFIG_FILE)
+        .and_then(|path| tree.read(&path, MAX_CONFIG_BYTES))
+        .map_err(unreadable)?;
+    settings_of(read.map(|file| file.bytes), &root.join(CONFIG_FILE), auth)
+}
+
+fn unreadable(cause: TreeError) -> Error {
+    Error::new(ErrorCode::InvalidConfig, cause.to_string()).with_source(cause)
+}
+
+fn settings_of(
+    read: Option<Vec<u8>>,
+    path: &Path,
+    auth: &[(String, ModelKey)],
+) -> Result<Vec<keys::Setting>> {
     let Some(bytes) = read else {
         return Ok(Vec::new());
     };
@@ -459,5 +484,30 @@ mod tests {
         let models = load(&environment, &Flags::default()).unwrap().config.models;
         assert!(models.choose(Some("x")).unwrap().is_some());
         assert_eq!(models.choose(None).unwrap(), None);
+    }
+
+    #[test]
+    fn settings_beside_a_wiki_are_read_without_following_links_or_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join(".llmwiki");
+        std::fs::create_dir(&root).unwrap();
+        let elsewhere = folder.path().join("elsewhere.toml");
+        std::fs::write(&elsewhere, "max_page_bytes = 4096\n").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, root.join("config.toml")).unwrap();
+        let error = read_of_root(&root, &[]).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidConfig);
+        assert!(error.message().contains("config.toml"), "{error}");
+        std::fs::remove_file(root.join("config.toml")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            root.join("config.toml"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        // Opened for reading, it would wait for a writer that never comes.
+        let error = read_of_root(&root, &[]).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidConfig);
     }
 }

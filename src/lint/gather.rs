@@ -15,12 +15,13 @@ use super::facts::{
 };
 use super::gather_store::read_store;
 use super::graph::link_up;
-use super::reading::{self, LineCounter};
+use super::reading;
 use super::store_facts::StoreFacts;
 use crate::context::Context;
 use crate::error::Error;
 use crate::id::{ContentHash, PageId};
 use crate::search::index_v1::{self, IndexFault};
+use crate::source::LineCounter;
 use crate::source::{examine_metadata, parse_events};
 use crate::store::StoreOptions;
 use crate::tree::{self, Flow, Kind, RelPath, RootState, Tree, TreeError, WalkEntry, Walked};

@@ -100,32 +100,6 @@ pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
     }))
 }
 
-/// Counts the lines of a text that comes in pieces: line feeds, and one more if something follows
-/// the last.
-#[derive(Debug, Default)]
-pub(crate) struct LineCounter {
-    feeds: u64,
-    is_open: bool,
-}
-
-impl LineCounter {
-    /// Takes the next piece.
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
-        self.feeds += bytes
-            .iter()
-            .map(|byte| u64::from(*byte == b'\n'))
-            .sum::<u64>();
-        if let Some(last) = bytes.last() {
-            self.is_open = *last != b'\n';
-        }
-    }
-
-    /// How many lines there were.
-    pub(crate) fn count(&self) -> u64 {
-        self.feeds + u64::from(self.is_open)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,16 +112,5 @@ mod tests {
         // The escaped form of one name is a legal file name of its own; it is told apart by the
         // cause.
         assert_eq!(printable("new\nline \u{fc}".as_bytes()), "new\nline \u{fc}");
-    }
-
-    #[test]
-    fn a_last_line_without_line_feed_counts() {
-        for (text, count) in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2)] {
-            let mut lines = LineCounter::default();
-            text.as_bytes()
-                .chunks(1)
-                .for_each(|piece| lines.update(piece));
-            assert_eq!(lines.count(), count, "{text:?}");
-        }
     }
 }

@@ -181,7 +181,7 @@ impl SourceFacts {
             hash: ContentHash::of(content),
             byte_count: content.len() as u64,
             line_count: {
-                let mut lines = reading::LineCounter::default();
+                let mut lines = crate::source::LineCounter::default();
                 lines.update(content);
                 lines.count()
             },

@@ -16,6 +16,9 @@ pub(crate) fn restore(report: &RestoreReport, palette: Palette) -> String {
             item.sha256,
             palette.name(&item.path)
         );
+        if let Some(reason) = &item.reason {
+            let _ = writeln!(out, "           {}", safe_line(reason));
+        }
     }
     out
 }

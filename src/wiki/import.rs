@@ -382,7 +382,7 @@ impl Writing<'_> {
 }
 
 /// Failures that the next operation would meet as well.
-fn stops_everything(code: ErrorCode) -> bool {
+pub(super) fn stops_everything(code: ErrorCode) -> bool {
     matches!(
         code,
         ErrorCode::StoreFull | ErrorCode::StoreBusy | ErrorCode::IndexCorrupt | ErrorCode::Aborted

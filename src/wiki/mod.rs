@@ -3,6 +3,7 @@
 //! each other. Reports are the shapes that the doors print.
 
 mod adopt;
+mod claims;
 mod code;
 mod code_find;
 mod export;

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::claims;
 use super::links::Lookup;
 use super::prepared::PreparedPage;
 use super::put::{self, IndexChanges};
@@ -342,6 +343,10 @@ impl Writing<'_> {
         for &source in &prepared.page.sources {
             sources::check_citable(&self.tree, batch, source)?;
         }
+        // What is brought back comes back as it was.
+        if how != How::RESTORED {
+            claims::check(&self.tree, batch, prepared)?;
+        }
         let created = present.file.is_none();
         if created {
             check_collision(&self.tree, batch, id)?;
@@ -520,7 +525,7 @@ pub(super) fn unproven_stamp(size: u64, sha256: ContentHash) -> StampRecord {
 
 /// Refuses a new id that some file system would take for an existing one. A page whose file a
 /// person took away, which the store may not have noticed yet, is in nobody's way.
-fn check_collision(tree: &Tree, view: &View, id: &PageId) -> Result<()> {
+pub(super) fn check_collision(tree: &Tree, view: &View, id: &PageId) -> Result<()> {
     let mut other = None;
     for named in view.pages_named(NameKind::Id, &id.fold_key())? {
         let path = RelPath::page(named.as_str())?;

@@ -2,7 +2,7 @@
 //! left for the transaction is to write rows.
 
 use crate::id::{ContentHash, PageId, SourceId, fold_case};
-use crate::page::{self, Link, LinkKind, Page, PageError, fold_title};
+use crate::page::{self, Citation, Link, LinkKind, Page, PageError, fold_title};
 use crate::search::{Analysis, AnalyzedSection};
 use crate::store::{
     CitationsRecord, ClaimRecord, LinkRecord, LinkRecordKind, LinksRecord, NamesRecord,
@@ -19,6 +19,8 @@ pub(crate) struct PreparedPage {
     pub(crate) sections: Vec<AnalyzedSection>,
     pub(crate) links: LinksRecord,
     pub(crate) citations: CitationsRecord,
+    /// Claim citations as the body has them, those that cannot be opened too.
+    pub(crate) claims: Vec<Citation>,
     pub(crate) names: NamesRecord,
 }
 
@@ -47,6 +49,7 @@ impl PreparedPage {
             sections,
             links,
             citations,
+            claims: references.citations,
             names,
         })
     }

@@ -1,11 +1,14 @@
 //! `restore`: from the store back to the tree, plan first.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::adopt::{self, Patience};
-use super::pages::{Expectation, find_revision};
+use super::import::stops_everything;
+use super::pages::{Expectation, check_collision, find_revision};
 use super::prepared::PreparedPage;
 use super::root::Wiki;
 use super::session::{Look, Writing};
@@ -42,8 +45,11 @@ pub struct RestoreItem {
     pub path: String,
     /// SHA-256 of what is written there.
     pub sha256: String,
-    /// What is done: `create`, `replace` or `unchanged`.
+    /// What is done: `create`, `replace`, `unchanged`, or `refused`.
     pub action: String,
+    /// Why it is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A plan, and whether it was carried out.
@@ -63,29 +69,35 @@ enum Step {
     Source(SourceId),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Action {
     Create,
     Replace,
     Unchanged,
+    /// It cannot be brought back, for this reason; the rest is.
+    Refused(String),
 }
 
 impl Action {
-    fn name(self) -> &'static str {
+    fn name(&self) -> &'static str {
         match self {
             Self::Create => "create",
             Self::Replace => "replace",
             Self::Unchanged => "unchanged",
+            Self::Refused(_) => "refused",
         }
     }
 }
 
 impl Wiki {
     /// Brings back from the store what the tree lost. With `dry_run` it only says what it would
-    /// do, and writes nothing at all. What is replaced stays in the history.
+    /// do, and writes nothing at all. What is replaced stays in the history. Of several things,
+    /// one that cannot come back is refused with its reason and stops nothing.
     ///
     /// # Errors
-    /// `PAGE_NOT_FOUND`, `SOURCE_NOT_FOUND`, `NOT_INITIALIZED`; `STORE_BUSY`, `STORE_FULL`.
+    /// `PAGE_NOT_FOUND`, `SOURCE_NOT_FOUND`, `NOT_INITIALIZED`; `STORE_BUSY`, `STORE_FULL`; for a
+    /// single page or source what forbids to write it; `UNSAFE_FILESYSTEM` when a whole folder is
+    /// gone and only a part of it is asked for.
     pub fn restore(
         &self,
         ctx: &Context,
@@ -115,15 +127,35 @@ impl Wiki {
             return Ok(report(&plan, false));
         }
         let writing = self.writing_existing(ctx)?;
-        let plan = {
+        let brings_all = matches!(request, RestoreRequest::Missing);
+        if !brings_all {
+            for folder in [RelPath::sources(), RelPath::pages()] {
+                if writing.tree.stat(&folder)?.is_none() {
+                    self.must_not_be_lost(&writing.tree, &folder)?;
+                }
+            }
+        }
+        let mut plan = {
             let view = writing.store.read()?;
             plan(&writing.tree, &view, request)?
         };
+        if brings_all {
+            writing.forget_missing(&plan)?;
+        }
+        let is_single = matches!(
+            request,
+            RestoreRequest::Page { .. } | RestoreRequest::Source(_)
+        );
         let total = plan.len() as u64;
-        for (done, (step, action)) in (1..).zip(&plan) {
+        for (done, (step, action)) in (1..).zip(&mut plan) {
             ctx.check()?;
-            if *action != Action::Unchanged {
-                writing.bring_back(step)?;
+            if matches!(action, Action::Create | Action::Replace)
+                && let Err(error) = writing.bring_back(step)
+            {
+                if is_single || stops_everything(error.code()) {
+                    return Err(error);
+                }
+                *action = Action::Refused(error.message().to_owned());
             }
             ctx.progress("restoring", done, Some(total));
         }
@@ -134,17 +166,20 @@ impl Wiki {
 fn report(plan: &[(Step, Action)], applied: bool) -> RestoreReport {
     let mut items: Vec<RestoreItem> = plan
         .iter()
-        .map(|(step, action)| match step {
-            Step::Page { id, sha256 } => RestoreItem {
-                path: format!("pages/{id}.md"),
-                sha256: sha256.to_string(),
+        .map(|(step, action)| {
+            let (path, sha256) = match step {
+                Step::Page { id, sha256 } => (format!("pages/{id}.md"), sha256.to_string()),
+                Step::Source(id) => (format!("sources/{id}"), id.to_string()),
+            };
+            RestoreItem {
+                path,
+                sha256,
                 action: action.name().to_owned(),
-            },
-            Step::Source(id) => RestoreItem {
-                path: format!("sources/{id}"),
-                sha256: id.to_string(),
-                action: action.name().to_owned(),
-            },
+                reason: match action {
+                    Action::Refused(reason) => Some(reason.clone()),
+                    _ => None,
+                },
+            }
         })
         .collect();
     items.sort_by(|a, b| a.path.cmp(&b.path));
@@ -153,6 +188,25 @@ fn report(plan: &[(Step, Action)], applied: bool) -> RestoreReport {
 
 fn plan(tree: &Tree, view: &View, request: &RestoreRequest) -> Result<Vec<(Step, Action)>> {
     let mut steps = Vec::new();
+    // Ids of this plan, folded: of two that collide only the first can come back.
+    let mut planned = BTreeMap::new();
+    let mut plan_page = |id: &PageId, sha256| -> Result<(Step, Action)> {
+        let (step, action) = page_step(tree, id, sha256)?;
+        if action != Action::Create {
+            return Ok((step, action));
+        }
+        if let Some(other) = planned.get(&id.fold_key()) {
+            let reason = format!("its id differs from {other} only by case or normalisation");
+            return Ok((step, Action::Refused(reason)));
+        }
+        Ok(match check_collision(tree, view, id) {
+            Ok(()) => {
+                planned.insert(id.fold_key(), id.clone());
+                (step, action)
+            }
+            Err(error) => (step, Action::Refused(error.message().to_owned())),
+        })
+    };
     match request {
         RestoreRequest::Page { id, revision } => {
             let sha256 = match revision {
@@ -168,7 +222,11 @@ fn plan(tree: &Tree, view: &View, request: &RestoreRequest) -> Result<Vec<(Step,
                         .with_hint("`llmwiki history` lists what there was")
                 })?,
             };
-            steps.push(page_step(tree, id, sha256)?);
+            let (step, action) = page_step(tree, id, sha256)?;
+            if action == Action::Create {
+                check_collision(tree, view, id)?;
+            }
+            steps.push((step, action));
         }
         RestoreRequest::DeletedSince(since) => {
             let since = since.as_millisecond();
@@ -185,7 +243,7 @@ fn plan(tree: &Tree, view: &View, request: &RestoreRequest) -> Result<Vec<(Step,
                 if view.page(&id)?.is_none()
                     && let Some(sha256) = newest_text(view, &id)?
                 {
-                    steps.push(page_step(tree, &id, sha256)?);
+                    steps.push(plan_page(&id, sha256)?);
                 }
             }
         }
@@ -210,7 +268,7 @@ fn plan(tree: &Tree, view: &View, request: &RestoreRequest) -> Result<Vec<(Step,
                 let (id, page) = row?;
                 // A file that is there and differs is somebody's edit, and not missing.
                 if tree.stat(&RelPath::page(id.as_str())?)?.is_none() {
-                    steps.push(page_step(tree, &id, page.sha256)?);
+                    steps.push(plan_page(&id, page.sha256)?);
                 }
             }
         }
@@ -254,6 +312,27 @@ fn newest_text(view: &View, id: &PageId) -> Result<Option<ContentHash>, StoreErr
 }
 
 impl Writing<'_> {
+    /// Forgets that what is missing was in the tree. Else a restore that is killed half way would
+    /// leave a tree in which the rest looks deleted.
+    fn forget_missing(&self, plan: &[(Step, Action)]) -> Result<()> {
+        let mut batch = self.batch()?;
+        let mut any = false;
+        for (step, action) in plan {
+            if *action == Action::Create {
+                any |= match step {
+                    Step::Page { id, .. } => {
+                        batch.remove_stamp(RelPath::page(id.as_str())?.as_bytes())?
+                    }
+                    Step::Source(id) => batch.remove_stamp(&adopt::stamp_path(*id))?,
+                };
+            }
+        }
+        if any {
+            self.commit(batch)?;
+        }
+        Ok(())
+    }
+
     fn bring_back(&self, step: &Step) -> Result<()> {
         match step {
             Step::Page { id, sha256 } => {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::code::CodeTable;
-use super::session::Finished;
+use super::session::{Finished, Look};
 use crate::config::Config;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
@@ -155,6 +155,7 @@ impl Wiki {
         let mut files = Vec::new();
         for folder in [RelPath::sources(), RelPath::pages()] {
             if tree.stat(&folder)?.is_none() {
+                self.must_not_be_lost(&tree, &folder)?;
                 tree.make_dirs(&folder, Durability::Now)?;
                 files.push(folder.to_string());
             }
@@ -171,6 +172,26 @@ impl Wiki {
             }
         }
         Ok((tree, Made { created, files }))
+    }
+
+    /// Refuses to make a folder anew when the store knows what was in it: an empty one would say
+    /// that all of it was deleted.
+    pub(super) fn must_not_be_lost(&self, tree: &Tree, folder: &RelPath) -> Result<()> {
+        let Look::Ready(_, view) = self.look(tree)? else {
+            return Ok(());
+        };
+        let known = view.stamps(format!("{folder}/").as_bytes()).count();
+        if known == 0 {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorCode::UnsafeFilesystem,
+            format!("the folder {folder} is gone, and with it {known} files or folders that the store knows"),
+        )
+        .with_hint(format!(
+            "`llmwiki restore --missing --yes` brings them back; to delete them all, make an \
+             empty folder {folder}"
+        )))
     }
 
     fn unsafe_root(&self, what: &str) -> Error {
@@ -211,5 +232,6 @@ fn check_layout(tree: &Tree) -> Result<bool> {
         }
         any |= name != ".index";
     }
-    Ok(any)
+    // Where everything else is gone, the store can bring it back.
+    Ok(any || tree.stat(&RelPath::new(".store/wiki.redb")?)?.is_some())
 }

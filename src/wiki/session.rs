@@ -302,6 +302,9 @@ impl Wiki {
             lost,
             lock,
         };
+        if !writing.lost.is_empty() {
+            ctx.notice(&writing.lost.join("; "));
+        }
         writing.settle()?;
         if is_new {
             writing.sweep(tree::now_ns().saturating_sub(ABANDONED_NS))?;

@@ -229,9 +229,17 @@ pub(super) fn examine(tree: &Tree, id: SourceId) -> Result<Found> {
             MAX_METADATA_BYTES,
         )?
         .ok_or_else(|| missing("has no metadata.json"));
-    let content = tree
-        .read(&RelPath::source_file(&id, "content")?, u64::MAX)?
-        .ok_or_else(|| missing("has no content"))?;
+    let content = match tree.read(&RelPath::source_file(&id, "content")?, u64::MAX)? {
+        Some(content) => content,
+        None if tree.stat(&RelPath::source(&id))?.is_none() => {
+            return Err(Error::new(
+                ErrorCode::SourceNotFound,
+                format!("there is no source {id}"),
+            )
+            .with_hint("`llmwiki list-sources` prints the ids; `add-source` preserves a new one"));
+        }
+        None => return Err(missing("has no content")),
+    };
     let damaged = |what: String| {
         Error::new(
             ErrorCode::InvalidPage,

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use llmwiki::error::ErrorCode;
-use llmwiki::tree::{FaultOp, Faults, TreeOptions};
+use llmwiki::tree::{FailFrom, FaultOp, Faults, TreeOptions};
 use llmwiki::wiki::{Expectation, RestoreRequest, SearchRequest, UpsertPage};
 
 use crate::wikis::{TestWiki, age, page, page_id, page_text};
@@ -191,6 +191,117 @@ fn a_whole_folder_gone_is_damage_and_deletes_nothing() {
     fs::rename(wiki.root().join("away"), wiki.root().join("pages")).unwrap();
     assert_eq!(wiki.search("alpha"), ["a"]);
     assert_eq!(wiki.story("a"), ["written"]);
+}
+
+/// What would make the lost folder anew, and so say that all of it was deleted, is refused.
+#[test]
+fn nothing_makes_a_lost_folder_anew_but_a_restore_of_all() {
+    let (wiki, source) = one_page();
+    wiki.page("b", source, "# B\n\nbeta\n");
+    for lost in [
+        &["pages"][..],
+        &["sources"],
+        &["pages", "sources", "schema.md"],
+    ] {
+        for name in lost {
+            let path = wiki.root().join(name);
+            if path.is_dir() {
+                fs::remove_dir_all(path).unwrap();
+            } else {
+                fs::remove_file(path).unwrap();
+            }
+        }
+        for handle in [&wiki, &wiki.again()] {
+            let refused = [
+                handle.wiki.init(&handle.ctx).map(drop),
+                handle.try_page("c", source, "# C\n").map(drop),
+                handle.wiki.restore(&handle.ctx, &one("a"), false).map(drop),
+            ];
+            for (at, outcome) in refused.into_iter().enumerate() {
+                let error = outcome.unwrap_err();
+                assert_eq!(error.code(), ErrorCode::UnsafeFilesystem, "{at}: {error}");
+                assert!(error.hint().unwrap().contains("--missing"), "{error:?}");
+            }
+        }
+        assert_eq!(wiki.search("beta"), ["b"]);
+        let report = wiki
+            .wiki
+            .restore(&wiki.ctx, &RestoreRequest::Missing, false)
+            .unwrap();
+        assert!(report.items.iter().all(|item| item.action == "create"));
+        assert_eq!(wiki.search("alpha"), ["a"]);
+        assert!(!wiki.story("b").contains(&"vanished".to_owned()));
+        wiki.wiki.init(&wiki.ctx).unwrap();
+        wiki.must_be_sound();
+    }
+}
+
+/// Killed after its first page, a restore of everything leaves nothing that looks deleted.
+#[test]
+fn a_restore_of_all_that_dies_half_way_can_go_on() {
+    let (wiki, source) = one_page();
+    for id in ["b", "c", "d"] {
+        wiki.page(id, source, "# T\n\ntext\n");
+    }
+    fs::remove_dir_all(wiki.root().join("pages")).unwrap();
+    for allowed in (0..200).step_by(7) {
+        let faults = Arc::new(FailFrom::new(allowed));
+        let options = TreeOptions {
+            faults: Some(faults),
+            ..TreeOptions::default()
+        };
+        let dying = TestWiki::at(Arc::clone(&wiki.dir), options);
+        let _ = dying
+            .wiki
+            .restore(&dying.ctx, &RestoreRequest::Missing, false);
+        wiki.search("text");
+    }
+    let next = wiki.again();
+    next.wiki
+        .restore(&next.ctx, &RestoreRequest::Missing, false)
+        .unwrap();
+    for id in ["a", "b", "c", "d"] {
+        assert!(next.file(id).exists(), "{id}");
+        assert!(!next.story(id).contains(&"vanished".to_owned()), "{id}");
+    }
+}
+
+#[test]
+fn one_page_that_cannot_come_back_stops_no_other() {
+    let (wiki, source) = one_page();
+    wiki.page("b", source, "# B\n\nbeta\n");
+    for id in ["a", "b"] {
+        wiki.wiki
+            .delete_page(&wiki.ctx, &page_id(id), Expectation::Any, "")
+            .unwrap();
+    }
+    wiki.page("A", source, "# Other\n\nother\n");
+    let since = RestoreRequest::DeletedSince("2020-01-01T00:00:00Z".parse().unwrap());
+    for dry_run in [true, false] {
+        let report = wiki.wiki.restore(&wiki.ctx, &since, dry_run).unwrap();
+        let actions: Vec<(&str, &str)> = report
+            .items
+            .iter()
+            .map(|item| (item.path.as_str(), item.action.as_str()))
+            .collect();
+        assert_eq!(
+            actions,
+            [("pages/a.md", "refused"), ("pages/b.md", "create")]
+        );
+        let reason = report.items[0].reason.as_deref().unwrap();
+        assert!(reason.contains("only by case"), "{reason}");
+        assert_eq!(wiki.file("b").exists(), !dry_run);
+        // Asked for alone, the plan says it as the deed does.
+        let alone = wiki.wiki.restore(&wiki.ctx, &one("a"), dry_run);
+        assert_eq!(alone.unwrap_err().code(), ErrorCode::InvalidPath);
+    }
+}
+
+fn one(id: &str) -> RestoreRequest {
+    RestoreRequest::Page {
+        id: page_id(id),
+        revision: None,
+    }
 }
 
 #[test]

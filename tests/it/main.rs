@@ -15,6 +15,7 @@
 
 mod adoption;
 mod architecture;
+mod claims;
 mod cli_consoles;
 mod cli_docs;
 mod cli_readme;

@@ -38,10 +38,17 @@ impl Command for Restore {
         }
         let report = Self { yes: true, ..args }.run(&session.wiki, &session.ctx)?;
         session.clear_progress();
+        for item in &report.items {
+            if let Some(reason) = &item.reason {
+                session
+                    .console
+                    .warn(&format!("not restored: {}: {reason}", item.path));
+            }
+        }
         session
             .console
             .note(&format!("restored {}", changed(&report)));
-        Ok(Exit::Done)
+        Ok(Self::exit(&report))
     }
 
     fn print(report: &RestoreReport, session: &Session) -> Result<(), Failure> {
@@ -61,13 +68,21 @@ impl Command for Restore {
         }
         Ok(())
     }
+
+    fn exit(report: &RestoreReport) -> Exit {
+        if report.items.iter().any(|item| item.action == "refused") {
+            Exit::No
+        } else {
+            Exit::Done
+        }
+    }
 }
 
 fn changed(report: &RestoreReport) -> String {
     let items = report
         .items
         .iter()
-        .filter(|item| item.action != "unchanged")
+        .filter(|item| matches!(item.action.as_str(), "create" | "replace"))
         .count();
     render::counted(items as u64, "file")
 }

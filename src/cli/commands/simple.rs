@@ -83,11 +83,6 @@ impl Command for Reindex {
             render::counted(report.page_count, "page"),
             render::counted(report.section_count, "section")
         ))?;
-        for lost in &report.lost {
-            session
-                .console
-                .warn(&format!("lost with the damaged store: {lost}"));
-        }
         warn_skipped(&report.skipped, session);
         Ok(())
     }

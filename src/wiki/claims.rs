@@ -51,8 +51,14 @@ pub(super) fn check(tree: &Tree, view: &View, page: &PreparedPage) -> Result<()>
         };
         let count = line_count(tree, view, source)?;
         if u64::from(last) > count {
-            let cause = format!("lines {first}-{last} of source {source}, which has {count}");
-            return Err(invalid(cause));
+            let lines = if first == last {
+                format!("line {first}")
+            } else {
+                format!("lines {first}-{last}")
+            };
+            return Err(invalid(format!(
+                "{lines} of source {source}, which has {count}"
+            )));
         }
     }
     Ok(())

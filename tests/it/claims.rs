@@ -29,7 +29,7 @@ fn a_page_that_cites_what_cannot_be_opened_is_refused_and_named() {
         let body = format!("Text.\n\n[x](llmwiki://source/{bad})\n");
         let error = wiki.try_page("bad", source, &body).unwrap_err();
         assert_eq!(error.code(), code, "{bad}: {error}");
-        assert!(error.message().contains("line 9 of page bad"), "{error}");
+        assert!(error.message().contains("line 10 of page bad"), "{error}");
         assert!(!wiki.file("bad").exists());
     }
     // In code it is no citation.

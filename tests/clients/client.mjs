@@ -33,6 +33,7 @@ const good = [
   ["llmwiki_list_pages", () => ({ prefix: "pump/", limit: 1 })],
   ["llmwiki_search", () => ({ query: "hours" })],
   ["llmwiki_search", () => ({ query: "nothing of the kind", limit: 3 })],
+  ["llmwiki_ask", () => ({ question: "how many hours", in: "pages" })],
   ["llmwiki_lint", () => ({ all: true, paths: ["pages/pump"] })],
   ["llmwiki_reindex", () => ({})],
   ["llmwiki_status", () => ({})],

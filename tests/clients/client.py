@@ -28,6 +28,7 @@ def good(seen):
     yield "llmwiki_read_page", {"id": "pump/oil"}
     yield "llmwiki_list_pages", {"prefix": "pump/"}
     yield "llmwiki_search", {"query": "hours", "limit": 2}
+    yield "llmwiki_ask", {"question": "how many hours", "in": "pages"}
     yield "llmwiki_reindex", {}
 
 

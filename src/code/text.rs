@@ -21,7 +21,7 @@ pub enum Unsuitable {
     Minified,
     /// Made by a program, as its name or first lines say.
     Generated,
-    /// Data larger than [`MAX_DATA_BYTES`].
+    /// Data larger than `MAX_DATA_BYTES`.
     Data,
 }
 

@@ -1,7 +1,7 @@
 //! The MCP server: every operation that names a tool, pages and sources as resources, prompts.
 //!
 //! It translates and bounds, nothing else: tools are a fold over
-//! [`OPERATIONS`](crate::ops::OPERATIONS), so that an operation becomes a tool by naming one.
+//! [`OPERATIONS`], so that an operation becomes a tool by naming one.
 //! The protocol itself is rmcp's, in all of its versions, and rmcp is named in this module only.
 //! Invariants: what goes out on a connection is protocol and nothing else; an answer fits the
 //! context of a model and says how to go on; nothing that comes in ends the server.

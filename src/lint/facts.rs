@@ -3,6 +3,7 @@
 //! bytes that are not UTF-8 are escaped as `\xNN`.
 
 use super::graph::LinkFact;
+use super::marks::PageMarks;
 use super::store_facts::StoreFacts;
 use crate::id::{ContentHash, PageId, SourceId};
 use crate::page::Citation;
@@ -99,6 +100,24 @@ pub(crate) enum MetadataFacts {
     Read(ExaminedMetadata),
 }
 
+/// `events.jsonl` of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EventsFacts {
+    /// Nothing is there, as is usual.
+    Missing,
+    /// Something else than a regular file.
+    NotFile(Kind),
+    /// It cannot be read; the reason.
+    Unreadable(String),
+    /// It was read.
+    Read {
+        /// What happened to the source since it was captured, as far as it can be read.
+        events: Vec<SourceEvent>,
+        /// Lines that cannot be read, from 1.
+        bad_lines: Vec<u64>,
+    },
+}
+
 /// One entry of `sources/`. Symbolic links are not among them: `UNSAFE_SYMLINK` has those.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceFacts {
@@ -112,8 +131,8 @@ pub(crate) struct SourceFacts {
     pub(crate) content: ContentFacts,
     /// What is recorded about them.
     pub(crate) metadata: MetadataFacts,
-    /// What happened to it since, as far as it can be read; empty unless asked for.
-    pub(crate) events: Vec<SourceEvent>,
+    /// What happened to it since.
+    pub(crate) events: EventsFacts,
 }
 
 impl SourceFacts {
@@ -143,6 +162,14 @@ impl SourceFacts {
                         .is_ok_and(|record| record.id == id && record.byte_count == *byte_count)
             }
             _ => false,
+        }
+    }
+
+    /// What happened to it since, as far as it can be read.
+    pub(crate) fn events(&self) -> &[SourceEvent] {
+        match &self.events {
+            EventsFacts::Read { events, .. } => events,
+            _ => &[],
         }
     }
 
@@ -181,6 +208,8 @@ pub(crate) struct PageText {
     pub(crate) citations: Vec<Citation>,
     /// Anchors of the headings, in order, as GitHub makes them; empty unless asked for.
     pub(crate) anchors: Vec<String>,
+    /// What a store must hold of it; none where there is no store.
+    pub(crate) marks: Option<PageMarks>,
 }
 
 /// The file of a page.
@@ -224,6 +253,21 @@ impl PageFacts {
             PageFile::Invalid { hash, .. } => Some(*hash),
             PageFile::NotRead | PageFile::NotFile(_) | PageFile::Unreadable(_) => None,
         }
+    }
+
+    /// Whether two facts tell the same of a file, as far as that depends on the file alone.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        use PageFile::{Invalid, NotFile, NotRead, Page, Unreadable};
+        self.path == other.path
+            && match (&self.file, &other.file) {
+                (NotRead, NotRead) => true,
+                (NotFile(one), NotFile(two)) => one == two,
+                (Unreadable(one), Unreadable(two)) => one == two,
+                (Page(_), Page(_)) | (Invalid { .. }, Invalid { .. }) => {
+                    self.hash() == other.hash()
+                }
+                _ => false,
+            }
     }
 
     /// Id and text, if this is a sound page.
@@ -328,6 +372,33 @@ impl Facts {
             store: StoreFacts::default(),
             files_examined: 0,
         }
+    }
+
+    /// How many files were read to the end.
+    pub(crate) fn count_files(&self) -> u64 {
+        let schema = matches!(self.schema, SchemaFacts::Text | SchemaFacts::NotUtf8 { .. });
+        let contents = self
+            .sources
+            .iter()
+            .filter(|source| matches!(source.content, ContentFacts::Read { .. }));
+        let records = self
+            .sources
+            .iter()
+            .filter(|source| matches!(source.metadata, MetadataFacts::Read(_)));
+        let pages = self.pages.iter().filter(|page| page.hash().is_some());
+        let index = [&self.index.search, &self.index.state]
+            .into_iter()
+            .all(|file| {
+                matches!(
+                    file,
+                    IndexFile::Malformed(_) | IndexFile::Incompatible(_) | IndexFile::Sound
+                )
+            });
+        u64::from(schema)
+            + contents.count() as u64
+            + records.count() as u64
+            + pages.count() as u64
+            + 2 * u64::from(index)
     }
 
     /// The entry of `sources/` for this id. Entries are in the order of their names, which is

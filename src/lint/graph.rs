@@ -1,6 +1,6 @@
 //! Which page leads where: links resolved against the pages that exist. Pure.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::facts::{PageFacts, PageFile, PageName};
 use crate::id::{PageId, fold_case};
@@ -18,7 +18,7 @@ pub(crate) struct LinkFact {
 /// The sound pages of the tree, found by id, by base name and by title.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
-    ids: BTreeSet<PageId>,
+    ids: HashSet<PageId>,
     by_base_name: HashMap<String, Vec<PageId>>,
     by_title: HashMap<String, Vec<PageId>>,
 }

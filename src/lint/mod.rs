@@ -1,9 +1,9 @@
 //! Lint: what is wrong with a wiki, said exactly. Read-only: it adopts nothing, repairs nothing
 //! and leaves every byte under the root as it was.
 //!
-//! `gather` reads each thing once and turns it into `facts`; the rules are pure functions of
-//! facts, one file each, listed in `registry`; `run` joins the two and sorts the report. The
-//! `render` functions turn a report into text, JSON lines, SARIF or GitHub annotations.
+//! `gather` and `gather_store` read each thing once and turn it into `facts`; the rules are pure
+//! functions of facts, one file each, listed in `registry`; `look` sees to it that the facts are
+//! those of one moment; `run` joins all and sorts the report. The `render` functions turn a report into text, JSON lines, SARIF or GitHub annotations.
 
 mod anchors;
 mod excerpt;
@@ -12,6 +12,8 @@ mod gather;
 mod gather_store;
 mod graph;
 mod guide;
+mod look;
+mod marks;
 mod reading;
 mod registry;
 pub mod render;

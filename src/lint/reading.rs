@@ -3,11 +3,14 @@
 use std::fmt::Write;
 
 use super::facts::{
-    ContentFacts, MetadataFacts, PageFacts, PageFile, PageName, PageText, SourceFacts, SourceName,
+    ContentFacts, EventsFacts, MetadataFacts, PageFacts, PageFile, PageName, PageText, SourceFacts,
+    SourceName,
 };
+use super::gather::Wanted;
 use super::graph::LinkFact;
+use super::marks::PageMarks;
 use crate::id::{ContentHash, PageId, SourceId};
-use crate::page::{Resolution, fold_title, parse_bytes, references};
+use crate::page::{Link, Resolution, fold_title, parse_bytes, references};
 use crate::tree::Kind;
 
 /// A path as reports print it: bytes that are not UTF-8 become `\xNN`, all else stays.
@@ -34,7 +37,7 @@ pub(crate) fn source_entry(name: &[u8], kind: Kind) -> SourceFacts {
         kind,
         content: ContentFacts::Missing,
         metadata: MetadataFacts::Missing,
-        events: Vec::new(),
+        events: EventsFacts::Missing,
     }
 }
 
@@ -64,8 +67,8 @@ fn page_name(path: &[u8]) -> PageName {
     }
 }
 
-/// The bytes of a page file, read. Anchors are only made when asked for.
-pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
+/// The bytes of a page file, read.
+pub(crate) fn page_file(id: &PageId, bytes: &[u8], wanted: Wanted) -> PageFile {
     let hash = ContentHash::of(bytes);
     let page = match parse_bytes(bytes) {
         Ok(page) => page,
@@ -77,7 +80,16 @@ pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
             };
         }
     };
-    let references = references(&page.body, page.body_start_line);
+    let (references, marks) = match wanted.analysis {
+        Some(analysis) => {
+            let outline = analysis.outline(&page);
+            let references = outline.references;
+            // A page that no store can hold is in none: there is nothing to compare.
+            let marks = PageMarks::of(id, &page, &references, &outline.sections).ok();
+            (references, marks)
+        }
+        None => (references(&page.body, page.body_start_line), None),
+    };
     PageFile::Page(Box::new(PageText {
         hash,
         folded_title: fold_title(&page.title),
@@ -87,16 +99,21 @@ pub(crate) fn page_file(bytes: &[u8], anchors: bool) -> PageFile {
             .links
             .into_iter()
             .map(|link| LinkFact {
-                link,
+                // What a reader clicks is nothing to rules, and takes room.
+                link: Link {
+                    label: String::new(),
+                    ..link
+                },
                 resolution: Resolution::NotAPage,
             })
             .collect(),
         citations: references.citations,
-        anchors: if anchors {
+        anchors: if wanted.anchors {
             super::anchors::anchors(&page.body)
         } else {
             Vec::new()
         },
+        marks,
     }))
 }
 

@@ -161,6 +161,7 @@ pub static RULES: &[&Rule] = &[
     &rules::source_metadata_unknown_key::RULE,
     &rules::source_metadata_id_mismatch::RULE,
     &rules::source_metadata_byte_count_mismatch::RULE,
+    &rules::source_events_malformed::RULE,
     &rules::page_invalid_path::RULE,
     &rules::page_invalid_markdown::RULE,
     &rules::page_missing_source::RULE,

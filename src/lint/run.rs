@@ -6,8 +6,9 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::facts::Facts;
-use super::gather::{Wanted, gather};
+use super::facts::{DirectoryFacts, Facts, SchemaFacts};
+use super::gather::Wanted;
+use super::look::settled;
 use super::registry::{Check, RULES, Rule, Severity, Sink, rule};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
@@ -73,8 +74,8 @@ impl LintReport {
 /// Checks the wiki at `root`. Changes nothing, and works where there is no wiki.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for a code that does not exist, `UNSAFE_FILESYSTEM` where the root cannot
-/// be looked at, `ABORTED`. What is wrong with the wiki is never an error but in the report.
+/// `INVALID_ARGUMENT` for a code that does not exist or a path that names nothing,
+/// `UNSAFE_FILESYSTEM` where the root cannot be looked at, `ABORTED`. What is wrong with the wiki is never an error but in the report.
 pub fn run(root: &Path, ctx: &Context, options: &LintOptions) -> Result<LintReport> {
     run_with_store(root, ctx, options, &StoreOptions::default())
 }
@@ -93,17 +94,25 @@ pub fn run_with_store(
     let wants = |code: &str| rules.iter().any(|rule| rule.code.as_str() == code);
     let wanted = Wanted {
         anchors: wants("BROKEN_FRAGMENT"),
-        events: wants("SOURCE_SUPERSEDED"),
+        ..Wanted::default()
     };
-    let facts = gather(root, ctx, wanted, store)?;
-    let mut diagnostics = apply(&rules, &facts);
-    if !options.paths.is_empty() {
-        diagnostics.retain(|found| {
-            options
-                .paths
-                .iter()
-                .any(|path| is_within(&found.path, path))
-        });
+    let (diagnostics, facts) = settled(root, ctx, wanted, store, &|facts| {
+        let mut found = apply(&rules, facts);
+        if !options.paths.is_empty() {
+            found.retain(|found| {
+                let paths = &mut options.paths.iter();
+                paths.any(|path| is_within(&found.path, path))
+            });
+        }
+        found
+    })?;
+    for path in &options.paths {
+        if !facts.has_path(path) && !diagnostics.iter().any(|found| is_within(&found.path, path)) {
+            let message = format!("there is nothing at {path:?} in the wiki");
+            return Err(Error::new(ErrorCode::InvalidArgument, message).with_hint(
+                "name a path as lint prints it, for example pages/guides or schema.md",
+            ));
+        }
     }
     let count = |severity| {
         diagnostics
@@ -190,12 +199,39 @@ fn cmp_utf16(a: &str, b: &str) -> Ordering {
     a.encode_utf16().cmp(b.encode_utf16())
 }
 
+/// A path as diagnostics have it.
+fn plain(path: &str) -> &str {
+    path.strip_prefix("./")
+        .unwrap_or(path)
+        .trim_end_matches('/')
+}
+
+impl Facts {
+    /// Whether something of the wiki is at or below this path.
+    fn has_path(&self, path: &str) -> bool {
+        let is_here = |known: &str| is_within(known, path);
+        self.pages.iter().any(|page| is_here(&page.path))
+            || self.entries.iter().any(|entry| is_here(&entry.path))
+            // What lies in a source is not told one by one.
+            || self
+                .sources
+                .iter()
+                .any(|source| is_here(&source.path) || is_within(plain(path), &source.path))
+            || (self.schema != SchemaFacts::Missing && is_here("schema.md"))
+            || [
+                ("pages", self.pages_directory),
+                ("sources", self.sources_directory),
+                (".index", self.index.directory),
+                (".store", self.store.directory),
+            ]
+            .into_iter()
+            .any(|(name, directory)| directory != DirectoryFacts::Missing && is_here(name))
+    }
+}
+
 /// Whether `path` is `wanted` or stands below it.
 fn is_within(path: &str, wanted: &str) -> bool {
-    let wanted = wanted
-        .strip_prefix("./")
-        .unwrap_or(wanted)
-        .trim_end_matches('/');
+    let wanted = plain(wanted);
     wanted.is_empty()
         || wanted == "."
         || path
@@ -206,6 +242,7 @@ fn is_within(path: &str, wanted: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lint::testing::{page, source, wiki};
 
     #[test]
     fn only_and_skip_choose_rules_and_refuse_unknown_codes() {
@@ -235,6 +272,32 @@ mod tests {
             codes(&wrong).unwrap_err().code(),
             ErrorCode::InvalidArgument
         );
+    }
+
+    #[test]
+    fn a_path_is_known_if_anything_is_at_or_below_it() {
+        let facts = wiki([page("guides/setup", "A", "x")], [source(b"abc")]);
+        let content = format!("{}/content", facts.sources[0].path);
+        for path in [
+            "pages/guides/setup.md",
+            "./pages/guides/",
+            "pages",
+            ".",
+            "sources",
+            "schema.md",
+            &content,
+        ] {
+            assert!(facts.has_path(path), "{path}");
+        }
+        for path in [
+            "pages/guide",
+            "pages/guides/setup",
+            "guides/setup",
+            ".store",
+            "x",
+        ] {
+            assert!(!facts.has_path(path), "{path}");
+        }
     }
 
     #[test]

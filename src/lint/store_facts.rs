@@ -2,7 +2,8 @@
 //! differs from itself and from the tree. Plain values, as `facts`.
 
 use super::facts::{DirectoryFacts, Facts, MetadataFacts, PageFile};
-use crate::id::{ContentHash, SourceId};
+use super::marks::StoredMarks;
+use crate::id::{ContentHash, PageId, SourceId};
 use crate::store::{IntentOp, IntentRecord, SourceRecord};
 use crate::tree::Kind;
 
@@ -38,14 +39,27 @@ pub(crate) struct StoreContents {
     pub(crate) durable_faults: Vec<String>,
     /// What is wrong with rows that can, in table order.
     pub(crate) derived_faults: Vec<String>,
-    /// Pages by id, in byte order: the hash of the text that is indexed.
-    pub(crate) pages: Vec<(String, ContentHash)>,
+    /// How many commits made this state.
+    pub(crate) commits: u64,
+    /// Pages by id, in byte order.
+    pub(crate) pages: Vec<StoredPage>,
     /// Sources by id.
     pub(crate) sources: Vec<(SourceId, SourceRecord)>,
     /// What commits may still owe the tree, by path.
     pub(crate) intents: Vec<(String, IntentRecord)>,
     /// Files that are known to be kept out, sorted.
     pub(crate) skipped: Vec<String>,
+}
+
+/// A page as the store has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredPage {
+    /// Its id.
+    pub(crate) id: String,
+    /// The hash of the text that is indexed.
+    pub(crate) sha256: ContentHash,
+    /// What is recorded of it beside the text; nothing where that was not looked at.
+    pub(crate) marks: StoredMarks,
 }
 
 /// `.store` and what it holds.
@@ -140,8 +154,8 @@ impl Facts {
                 Some(_) => {}
             }
         }
-        for (id, _) in &contents.pages {
-            let path = format!("pages/{id}.md");
+        for stored in &contents.pages {
+            let path = format!("pages/{}.md", stored.id);
             let here = self
                 .pages
                 .binary_search_by(|page| page.path.as_str().cmp(&path))
@@ -186,6 +200,48 @@ impl Facts {
         }
     }
 
+    /// Pages of which the store says something else than their text, where it holds that very text:
+    /// whether title, summary or declared sources differ, and which derived records do.
+    pub(crate) fn contradictions(
+        &self,
+    ) -> impl Iterator<Item = (&PageId, bool, Vec<&'static str>)> {
+        let pages = self.store.contents().map(|_| self.pages.iter());
+        pages.into_iter().flatten().filter_map(|page| {
+            let (id, text) = page.page()?;
+            let marks = text.marks.as_ref()?;
+            let stored = self.store.contents()?.stored_page(id.as_str())?;
+            if stored.sha256 != text.hash {
+                return None;
+            }
+            let heading = stored
+                .marks
+                .heading
+                .is_some_and(|held| held != marks.heading);
+            let derived = stored.marks.differing(marks);
+            (heading || !derived.is_empty()).then_some((id, heading, derived))
+        })
+    }
+
+    /// Whether the tree and the store disagree in a way in which they do for a moment whenever
+    /// something is written.
+    pub(crate) fn may_be_in_flight(&self) -> bool {
+        let owes = || {
+            let contents = self.store.contents();
+            contents.is_some_and(|contents| {
+                contents
+                    .intents
+                    .iter()
+                    .any(|(path, intent)| self.owes(path, intent).is_some())
+            })
+        };
+        let (missing, other) = self.source_differences();
+        self.index.stale.is_some()
+            || !missing.is_empty()
+            || !other.is_empty()
+            || !self.differences().is_empty()
+            || owes()
+    }
+
     /// Sources that the store has and the tree lacks, unless all are gone, and sources whose
     /// record says something else in the tree: path, and which keys differ.
     pub(crate) fn source_differences(&self) -> (Vec<SourceId>, Vec<(String, Vec<&'static str>)>) {
@@ -225,11 +281,16 @@ impl Facts {
 impl StoreContents {
     /// The hash of the text of a page that is indexed.
     pub(crate) fn page(&self, id: &str) -> Option<ContentHash> {
+        self.stored_page(id).map(|page| page.sha256)
+    }
+
+    /// A page that is indexed.
+    pub(crate) fn stored_page(&self, id: &str) -> Option<&StoredPage> {
         let at = self
             .pages
-            .binary_search_by(|(known, _)| known.as_str().cmp(id))
+            .binary_search_by(|known| known.id.as_str().cmp(id))
             .ok()?;
-        Some(self.pages[at].1)
+        self.pages.get(at)
     }
 }
 

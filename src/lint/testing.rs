@@ -1,15 +1,18 @@
 //! Facts for the tests of rules, built from values and read by the functions that read files.
 
 use super::facts::{
-    ContentFacts, DirectoryFacts, EntryFacts, Facts, IndexFile, MetadataFacts, PageFacts,
+    ContentFacts, DirectoryFacts, EntryFacts, Facts, IndexFile, MetadataFacts, PageFacts, PageName,
     RootFacts, SchemaFacts, SourceFacts,
 };
+use super::gather::Wanted;
 use super::graph::link_up;
+use super::marks::StoredMarks;
 use super::reading;
 use super::registry::{Rule, Severity};
 use super::run::{Diagnostic, LintReport, apply};
-use super::store_facts::{StoreContents, StoreFacts, StoreState};
+use super::store_facts::{StoreContents, StoreFacts, StoreState, StoredPage};
 use crate::id::{ContentHash, SourceId};
+use crate::search::Analysis;
 use crate::source::{Metadata, examine_metadata};
 use crate::store::SourceRecord;
 use crate::tree::Kind;
@@ -97,7 +100,21 @@ pub(crate) fn store_of(facts: &Facts) -> StoreFacts {
     let pages = facts
         .pages
         .iter()
-        .filter_map(|page| page.page().map(|(id, text)| (id.to_string(), text.hash)))
+        .filter_map(|page| {
+            let (id, text) = page.page()?;
+            let marks = text.marks?;
+            Some(StoredPage {
+                id: id.to_string(),
+                sha256: text.hash,
+                marks: StoredMarks {
+                    heading: Some(marks.heading),
+                    links: Some(marks.links),
+                    citations: Some(marks.citations),
+                    names: Some(marks.names),
+                    sections: Some(marks.sections),
+                },
+            })
+        })
         .collect();
     let sources = facts
         .sources
@@ -125,6 +142,14 @@ pub(crate) fn store_of(facts: &Facts) -> StoreFacts {
     StoreFacts {
         directory: DirectoryFacts::Directory,
         state: StoreState::Read(Box::new(contents)),
+    }
+}
+
+/// What the store says of its first page.
+pub(crate) fn stored(facts: &mut Facts) -> &mut StoredMarks {
+    match &mut facts.store.state {
+        StoreState::Read(contents) => &mut contents.pages[0].marks,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -235,7 +260,13 @@ fn text_page(id: &str, title: &str, sources: &[SourceId], body: &str) -> PageFac
 /// A page file with these bytes.
 pub(crate) fn page_of_bytes(id: &str, bytes: &[u8]) -> PageFacts {
     let mut page = page_named(&format!("{id}.md"));
-    page.file = reading::page_file(bytes, true);
+    if let PageName::Id(id) = &page.name {
+        let wanted = Wanted {
+            anchors: true,
+            analysis: Some(Analysis::Standard),
+        };
+        page.file = reading::page_file(id, bytes, wanted);
+    }
     page
 }
 

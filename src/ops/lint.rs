@@ -17,7 +17,8 @@ use crate::wiki::Wiki;
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct Lint {
-    /// Only faults at or below these paths of the wiki, for example pages/guides.
+    /// Only faults at or below these paths of the wiki, for example pages/guides; a path that names
+    /// nothing is refused.
     #[serde(default)]
     #[cfg_attr(feature = "cli", arg(value_name = "PATH"))]
     pub paths: Vec<String>,

@@ -75,28 +75,11 @@ pub struct References {
 /// Finds the links and citations of a body whose first line has the number `first_line`.
 /// Time and memory are linear in the body.
 pub fn references(body: &str, first_line: u32) -> References {
-    let mut anchors = Vec::new();
-    markdown_anchors(body, &mut anchors);
-    if body.contains("[[") {
-        let wikilinks = wikilink_anchors(body);
-        merge(&mut anchors, wikilinks);
+    let mut reader = AnchorReader::default();
+    for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
+        reader.event(body, &event, &range);
     }
-    let lines = LineIndex::new(body, first_line);
-    let mut references = References::default();
-    for anchor in anchors {
-        let line = lines.line(anchor.range.start);
-        match anchor.style {
-            Style::Covered => {}
-            Style::Markdown => markdown(anchor, line, &mut references),
-            Style::Wikilink => references
-                .links
-                .extend(wikilink(&anchor, LinkKind::Wikilink, line)),
-            Style::Embed => references
-                .links
-                .extend(wikilink(&anchor, LinkKind::Embed, line)),
-        }
-    }
-    references
+    reader.finish(body, &LineIndex::new(body, first_line))
 }
 
 /// A link as the parser saw it.
@@ -116,51 +99,84 @@ enum Style {
     Covered,
 }
 
-/// The first pass: links and images of CommonMark, and anchors in HTML.
-fn markdown_anchors(body: &str, found: &mut Vec<Anchor>) {
-    let mut open: Option<Anchor> = None;
-    let mut images = 0_usize;
-    for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
+/// The first pass: links and images of CommonMark, and anchors in HTML. Takes the events of a body
+/// read with [`OPTIONS`].
+#[derive(Default)]
+pub(super) struct AnchorReader {
+    found: Vec<Anchor>,
+    open: Option<Anchor>,
+    images: usize,
+}
+
+impl AnchorReader {
+    pub(super) fn event(&mut self, body: &str, event: &Event<'_>, range: &Range<usize>) {
         match event {
             // A link in the description of an image is never shown as one.
             Event::Start(Tag::Link {
                 link_type,
                 dest_url,
                 ..
-            }) if images == 0 => {
-                let style = if link_type == LinkType::Email {
+            }) if self.images == 0 => {
+                let style = if *link_type == LinkType::Email {
                     Style::Covered
                 } else {
                     Style::Markdown
                 };
-                open = Some(Anchor {
+                self.open = Some(Anchor {
                     style,
-                    range,
-                    target: dest_url.into_string(),
+                    range: range.clone(),
+                    target: dest_url.to_string(),
                     label: String::new(),
                 });
             }
-            Event::End(TagEnd::Link) if images == 0 => found.extend(open.take()),
+            Event::End(TagEnd::Link) if self.images == 0 => self.found.extend(self.open.take()),
             Event::Start(Tag::Image { .. }) => {
-                images += 1;
-                if images == 1 && open.is_none() {
-                    let label = String::new();
-                    found.push(Anchor {
+                self.images += 1;
+                if self.images == 1 && self.open.is_none() {
+                    self.found.push(Anchor {
                         style: Style::Covered,
-                        range,
+                        range: range.clone(),
                         target: String::new(),
-                        label,
+                        label: String::new(),
                     });
                 }
             }
-            Event::End(TagEnd::Image) => images -= 1,
-            Event::Text(text) | Event::Code(text) => label(open.as_mut(), &text),
-            Event::SoftBreak | Event::HardBreak => label(open.as_mut(), " "),
-            Event::InlineHtml(html) => html_anchors(&html, range, found),
+            Event::End(TagEnd::Image) => self.images -= 1,
+            Event::Text(text) | Event::Code(text) => label(self.open.as_mut(), text),
+            Event::SoftBreak | Event::HardBreak => label(self.open.as_mut(), " "),
+            Event::InlineHtml(html) => html_anchors(html, range.start, &mut self.found),
             // The block's own slice, since a tag may be spread over several of its events.
-            Event::Start(Tag::HtmlBlock) => html_anchors(&body[range.clone()], range, found),
+            Event::Start(Tag::HtmlBlock) => {
+                html_anchors(&body[range.clone()], range.start, &mut self.found);
+            }
             _ => {}
         }
+    }
+
+    /// What the links and the wikilinks beside them refer to.
+    pub(super) fn finish(self, body: &str, lines: &LineIndex) -> References {
+        let mut anchors = self.found;
+        if body.contains("[[") {
+            let wikilinks = wikilink_anchors(body);
+            merge(&mut anchors, wikilinks);
+        }
+        let mut references = References::default();
+        for anchor in anchors {
+            let line = lines.line(anchor.range.start);
+            match anchor.style {
+                Style::Covered => {}
+                Style::Markdown => markdown(anchor, line, &mut references),
+                Style::Wikilink => {
+                    let link = wikilink(&anchor, LinkKind::Wikilink, line);
+                    references.links.extend(link);
+                }
+                Style::Embed => {
+                    let link = wikilink(&anchor, LinkKind::Embed, line);
+                    references.links.extend(link);
+                }
+            }
+        }
+        references
     }
 }
 
@@ -170,9 +186,9 @@ fn label(open: Option<&mut Anchor>, text: &str) {
     }
 }
 
-fn html_anchors(html: &str, range: Range<usize>, found: &mut Vec<Anchor>) {
+fn html_anchors(html: &str, at: usize, found: &mut Vec<Anchor>) {
     found.extend(html::hrefs(html).into_iter().map(|(offset, target)| {
-        let start = range.start + offset;
+        let start = at + offset;
         Anchor {
             style: Style::Markdown,
             range: start..start + 1,

@@ -40,44 +40,55 @@ struct Heading {
 /// number of its first line. Headings inside quotations and list items are part of the text
 /// around them. Trails hold headings as a reader sees them, without markup.
 pub fn sections(body: &str, first_line: u32) -> Vec<Section> {
-    let lines = LineIndex::new(body, first_line);
-    cut(body, &headings(body), &lines, |range| {
-        skip_blank_lines(body, range)
-    })
+    let mut reader = HeadingReader::default();
+    for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
+        reader.event(body, &event, &range);
+    }
+    reader.finish(body, &LineIndex::new(body, first_line))
 }
 
-fn headings(body: &str) -> Vec<Heading> {
-    let mut found: Vec<Heading> = Vec::new();
-    let mut depth = 0_usize;
-    let mut open = false;
-    for (event, range) in Parser::new_ext(body, OPTIONS).into_offset_iter() {
+/// Finds top-level headings. Takes the events of a body read with [`OPTIONS`].
+#[derive(Default)]
+pub(super) struct HeadingReader {
+    found: Vec<Heading>,
+    depth: usize,
+    open: bool,
+}
+
+impl HeadingReader {
+    pub(super) fn event(&mut self, body: &str, event: &Event<'_>, range: &Range<usize>) {
         match event {
-            Event::Start(Tag::Heading { level, .. }) if depth == 0 => {
+            Event::Start(Tag::Heading { level, .. }) if self.depth == 0 => {
                 let start = body[..range.start].rfind('\n').map_or(0, |at| at + 1);
                 let end = line_end(body, range.end);
-                found.push(Heading {
-                    level: number(level),
+                self.found.push(Heading {
+                    level: number(*level),
                     title: String::new(),
                     lines: start..end,
                 });
-                open = true;
-                depth += 1;
+                self.open = true;
+                self.depth += 1;
             }
             Event::End(TagEnd::Heading(_)) => {
-                open = false;
-                depth -= 1;
+                self.open = false;
+                self.depth -= 1;
             }
-            Event::Start(_) => depth += 1,
-            Event::End(_) => depth -= 1,
-            Event::Text(text) | Event::Code(text) if open => push(&mut found, &text),
-            Event::SoftBreak | Event::HardBreak if open => push(&mut found, " "),
+            Event::Start(_) => self.depth += 1,
+            Event::End(_) => self.depth -= 1,
+            Event::Text(text) | Event::Code(text) if self.open => push(&mut self.found, text),
+            Event::SoftBreak | Event::HardBreak if self.open => push(&mut self.found, " "),
             _ => {}
         }
     }
-    for heading in &mut found {
-        heading.title = heading.title.trim_matches(is_space).to_owned();
+
+    pub(super) fn finish(mut self, body: &str, lines: &LineIndex) -> Vec<Section> {
+        for heading in &mut self.found {
+            heading.title = heading.title.trim_matches(is_space).to_owned();
+        }
+        cut(body, &self.found, lines, |range| {
+            skip_blank_lines(body, range)
+        })
     }
-    found
 }
 
 fn push(found: &mut [Heading], text: &str) {

@@ -12,7 +12,7 @@ use super::query::{self, Query};
 use super::tokenize::{self, Unit, UnitKind, standard_units};
 use super::vocabulary::{self, Vocabulary};
 use crate::id::PageId;
-use crate::page::{self, Page};
+use crate::page::{self, Outline, Page};
 
 /// Term frequencies are stored in halves.
 pub const WEIGHT_UNIT: u32 = 2;
@@ -69,19 +69,36 @@ impl Analysis {
             .find(|analysis| analysis.name() == name)
     }
 
-    /// Changes when the same page may give other terms than before: an index of another revision
-    /// is rebuilt. `classic` never changes.
+    /// Changes when the same page may give other terms, sections, links or names than before: an
+    /// index of another revision is rebuilt, and lint does not compare it with the pages. `classic`
+    /// never changes.
     pub fn revision(self) -> u32 {
         match self {
             Self::Classic | Self::Standard => 1,
         }
     }
 
+    /// How a store names what built its index: name and revision.
+    pub fn label(self) -> String {
+        format!("{} {}", self.name(), self.revision())
+    }
+
     /// Cuts a page into sections and counts their terms. Sections come in page order.
     pub fn sections(&self, id: &PageId, page: &Page) -> Vec<AnalyzedSection> {
+        self.count(id, page, self.cut(page))
+    }
+
+    /// Counts the terms of the page's sections as [`Analysis::cut`] or [`Analysis::outline`] gave
+    /// them.
+    pub fn count(
+        &self,
+        id: &PageId,
+        page: &Page,
+        sections: Vec<page::Section>,
+    ) -> Vec<AnalyzedSection> {
         match self {
-            Self::Classic => classic_sections(page),
-            Self::Standard => standard_sections(id, page),
+            Self::Classic => classic_sections(page, sections),
+            Self::Standard => standard_sections(id, page, sections),
         }
     }
 
@@ -90,6 +107,17 @@ impl Analysis {
         match self {
             Self::Classic => page::sections_classic(&page.body, page.body_start_line),
             Self::Standard => page::sections(&page.body, page.body_start_line),
+        }
+    }
+
+    /// What the page refers to, and its sections as this analysis cuts them.
+    pub fn outline(&self, page: &Page) -> Outline {
+        match self {
+            Self::Classic => Outline {
+                references: page::references(&page.body, page.body_start_line),
+                sections: self.cut(page),
+            },
+            Self::Standard => page::outline(&page.body, page.body_start_line),
         }
     }
 
@@ -102,7 +130,7 @@ impl Analysis {
     }
 }
 
-fn classic_sections(page: &Page) -> Vec<AnalyzedSection> {
+fn classic_sections(page: &Page, sections: Vec<page::Section>) -> Vec<AnalyzedSection> {
     let add = |vocabulary: &mut Vocabulary, text: &str, weight: u32| {
         let mut count = 0;
         tokenize::classic_each(&tokenize::normalized(text), &mut |token| {
@@ -111,9 +139,9 @@ fn classic_sections(page: &Page) -> Vec<AnalyzedSection> {
         });
         count
     };
-    let sections = Analysis::Classic.cut(page).into_iter();
     vocabulary::with(|vocabulary| {
         sections
+            .into_iter()
             .map(|section| {
                 add(vocabulary, &page.title, TITLE);
                 let mut length = 0;
@@ -127,7 +155,11 @@ fn classic_sections(page: &Page) -> Vec<AnalyzedSection> {
     })
 }
 
-fn standard_sections(id: &PageId, page: &Page) -> Vec<AnalyzedSection> {
+fn standard_sections(
+    id: &PageId,
+    page: &Page,
+    sections: Vec<page::Section>,
+) -> Vec<AnalyzedSection> {
     let language = language::detect(&page.body);
     let add = |vocabulary: &mut Vocabulary, text: &str, weight: u32| {
         let mut count = 0;
@@ -146,9 +178,10 @@ fn standard_sections(id: &PageId, page: &Page) -> Vec<AnalyzedSection> {
         });
         count
     };
-    let sections = Analysis::Standard.cut(page).into_iter().enumerate();
     vocabulary::with(|vocabulary| {
         sections
+            .into_iter()
+            .enumerate()
             .map(|(index, section)| {
                 add(vocabulary, &page.title, TITLE);
                 if index == 0 {

@@ -85,7 +85,7 @@ impl Front {
 
     /// Whether the front bounds such a posting.
     pub fn bounds(&self, weight: u32, length: u32) -> bool {
-        self.0.iter().any(|&(w, l)| w >= weight && l <= length)
+        bounds(&self.0, weight, length)
     }
 
     /// The pairs.
@@ -110,6 +110,11 @@ impl Front {
             self.0.remove(at + 1);
         }
     }
+}
+
+/// Whether these pairs of a front bound such a posting.
+pub fn bounds(front: &[(u32, u32)], weight: u32, length: u32) -> bool {
+    front.iter().any(|&(w, l)| w >= weight && l <= length)
 }
 
 /// One sub-block, decoded.
@@ -241,20 +246,78 @@ impl Row {
     /// # Errors
     /// For bytes that [`Row::encode`] did not make.
     pub fn decode(bytes: &[u8]) -> Result<Self, PostingsError> {
-        let mut term = TermPostings::default();
-        term.push_row(bytes)?;
-        let mut row = Row {
-            document_frequency: term.document_frequency,
-            blocks: Vec::new(),
+        let mut blocks: Vec<SubBlock> = Vec::new();
+        let facts = RowReader::default().read(bytes, &mut |at, posting, front| {
+            if at == blocks.len() {
+                let front = Front(front.to_vec());
+                let postings = Vec::new();
+                blocks.push(SubBlock { postings, front });
+            }
+            if let Some(block) = blocks.last_mut() {
+                block.postings.push(posting);
+            }
+        })?;
+        Ok(Row {
+            document_frequency: facts.document_frequency,
+            blocks,
+        })
+    }
+}
+
+/// What a row holds, without its postings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowFacts {
+    /// As in [`Row`].
+    pub document_frequency: u32,
+    /// Number of postings.
+    pub postings: usize,
+    /// The first section id.
+    pub first_section: Option<u32>,
+    /// The last section id.
+    pub last_section: Option<u32>,
+}
+
+/// Reads rows one after another, all in the same memory.
+#[derive(Debug, Default)]
+pub struct RowReader {
+    term: TermPostings,
+    buffer: BlockBuffer,
+}
+
+/// Takes the place of a sub-block in its row, a posting of it, and its front.
+pub type VisitPosting<'a> = dyn FnMut(usize, Posting, &[(u32, u32)]) + 'a;
+
+impl RowReader {
+    /// Checks all of a row, showing each posting by rising section id.
+    ///
+    /// # Errors
+    /// As [`Row::decode`]; what was shown of a row that breaks its layout later means nothing.
+    pub fn read(
+        &mut self,
+        bytes: &[u8],
+        visit: &mut VisitPosting<'_>,
+    ) -> Result<RowFacts, PostingsError> {
+        self.term.clear();
+        self.term.push_row(bytes)?;
+        let mut facts = RowFacts {
+            document_frequency: self.term.document_frequency,
+            postings: 0,
+            first_section: None,
+            last_section: None,
         };
-        let mut buffer = BlockBuffer::default();
-        for at in 0..term.blocks.len() {
-            row.blocks.push(term.checked_block(at, &mut buffer)?);
+        for at in 0..self.term.blocks.len() {
+            self.term
+                .check_block(at, &mut self.buffer, &mut |at, posting, front| {
+                    facts.postings += 1;
+                    facts.first_section.get_or_insert(posting.section);
+                    facts.last_section = Some(posting.section);
+                    visit(at, posting, front);
+                })?;
         }
-        if row.len() > ROW_POSTINGS {
+        if facts.postings > ROW_POSTINGS {
             return Err(PostingsError("holds too many postings"));
         }
-        Ok(row)
+        Ok(facts)
     }
 }
 
@@ -495,6 +558,14 @@ impl TermPostings {
         }
     }
 
+    /// Forgets all rows, and keeps the memory.
+    fn clear(&mut self) {
+        self.document_frequency = 0;
+        self.blocks.clear();
+        self.fronts.clear();
+        self.bodies.clear();
+    }
+
     /// The sub-blocks, by rising section id.
     pub fn blocks(&self) -> &[BlockHead] {
         &self.blocks
@@ -586,24 +657,23 @@ impl TermPostings {
     }
 
     /// Decodes a sub-block and checks what [`TermPostings::push_row`] left unchecked.
-    fn checked_block(
+    fn check_block(
         &self,
         at: usize,
         buffer: &mut BlockBuffer,
-    ) -> Result<SubBlock, PostingsError> {
+        visit: &mut VisitPosting<'_>,
+    ) -> Result<(), PostingsError> {
         let head = &self.blocks[at];
         let count = self.decode_block(at, buffer);
-        let front = Front(self.front(head).to_vec());
+        let front = self.front(head);
         if front
-            .0
             .windows(2)
             .any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 >= pair[1].1)
         {
             return Err(PostingsError("has a front that is none"));
         }
-        let mut postings = Vec::with_capacity(count);
         let mut before = None;
-        let heaviest = front.0.last().map_or(0, |pair| pair.0);
+        let heaviest = front.last().map_or(0, |pair| pair.0);
         for (&section, &weight) in buffer.sections.iter().zip(&buffer.weights).take(count) {
             let rises = before.is_none_or(|before| before < section);
             if !rises || section < head.lowest() || section > head.last {
@@ -613,12 +683,12 @@ impl TermPostings {
                 return Err(PostingsError("has a weight beyond its front"));
             }
             before = Some(section);
-            postings.push(Posting { section, weight });
+            visit(at, Posting { section, weight }, front);
         }
         if before != Some(head.last) {
             return Err(PostingsError("ends at another id than its head says"));
         }
-        Ok(SubBlock { postings, front })
+        Ok(())
     }
 }
 

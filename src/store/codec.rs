@@ -104,6 +104,19 @@ pub(crate) fn encode<R: Record>(key: &[u8], record: &R) -> Result<Vec<u8>, Store
     Ok(finish(R::TABLE, key, bytes))
 }
 
+/// Stands for a record that stood sealed in its table: equal for equal records, whatever their key.
+pub(crate) fn mark(sealed: &[u8]) -> u64 {
+    xxh3_64(&sealed[..sealed.len().saturating_sub(TAIL_BYTES)])
+}
+
+/// The [`mark`] of a record that is not in a table yet.
+///
+/// # Errors
+/// As [`encode`].
+pub(crate) fn mark_of<R: Record>(record: &R) -> Result<u64, StoreError> {
+    encode(&[], record).map(|sealed| mark(&sealed))
+}
+
 /// Decodes a record that stood in its table under `key`.
 ///
 /// # Errors
@@ -187,6 +200,18 @@ mod tests {
         assert_eq!(decode::<Sample>(b"k", &bytes).unwrap(), sample());
         assert!(decode::<Sample>(b"l", &bytes).is_err());
         assert!(unseal("other", b"k", 1, &bytes).is_err());
+    }
+
+    #[test]
+    fn a_mark_knows_the_record_and_not_its_key() {
+        let mark_of = |record: &Sample| super::mark_of(record).unwrap();
+        for key in [&b"k"[..], b"l"] {
+            assert_eq!(mark(&encode(key, &sample()).unwrap()), mark_of(&sample()));
+        }
+        let mut other = sample();
+        other.ids[0] = 2;
+        assert_ne!(mark_of(&other), mark_of(&sample()));
+        assert_eq!(mark(b"short"), xxh3_64(b""));
     }
 
     #[test]

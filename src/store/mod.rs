@@ -31,8 +31,10 @@ mod verify;
 
 pub use backend::{BackendFaults, BackendOp};
 pub use batch::Batch;
+pub(crate) use codec::{mark, mark_of};
 pub use error::{StoreError, guard, in_guard};
 pub use open::{Access, Concurrency, Opened, Store, StoreOptions};
+pub(crate) use rows::AnyRow;
 #[doc(hidden)]
 pub use rows::decode_payload;
 pub use salvage::{FindContent, Salvage, salvage};
@@ -52,4 +54,5 @@ pub use tables::source_events::{SourceEvent, SourceEventKind};
 pub use tables::sources::SourceRecord;
 pub use tables::stamps::StampRecord;
 pub use tables::titles::{NameKind, NamesRecord};
+pub(crate) use verify::{SeenRow, verify_seeing};
 pub use verify::{StoreFault, Verification, verify};

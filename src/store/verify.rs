@@ -6,16 +6,22 @@
 
 use std::ops::Bound;
 
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
 use super::codec::Record;
 use super::error::StoreError;
 use super::rows::{self, AnyRow};
 use super::schema::{Nature, TABLES};
 use super::snapshot::View;
+use super::tables::ROW;
 use super::tables::blobs::{self, BLOBS};
 use super::tables::citations::{self, CitationsRecord};
+use super::tables::links::{self, LinksRecord};
 use super::tables::pages::PageRecord;
 use super::tables::revisions::{self, RevisionRecord};
-use super::tables::{ROW, links, titles};
+use super::tables::sections::SectionRecord;
+use super::tables::source_events::SourceEvent;
+use super::tables::titles::{self, NamesRecord};
 use crate::context::Context;
 use crate::error::Result;
 use crate::id::{ContentHash, PageId, SourceId};
@@ -52,12 +58,34 @@ struct Check<'a> {
     done: u64,
 }
 
+/// A row that was read well.
+pub(crate) struct SeenRow<'a> {
+    pub(crate) key: &'a [u8],
+    /// The sealed record.
+    pub(crate) value: &'a [u8],
+    pub(crate) row: AnyRow,
+}
+
 /// Checks every row of the sealed tables and how they fit together; with `contents`, also reads
 /// and hashes all preserved content.
 ///
 /// # Errors
 /// `ABORTED` when cancelled. Faults are no errors.
 pub fn verify(view: &View, contents: bool, context: &Context) -> Result<Verification> {
+    verify_seeing(view, contents, context, &mut |_| {})
+}
+
+/// [`verify`], showing each row that can be read, table by table in the order of the schema, in
+/// key order.
+///
+/// # Errors
+/// As [`verify`].
+pub(crate) fn verify_seeing(
+    view: &View,
+    contents: bool,
+    context: &Context,
+    see: &mut dyn FnMut(SeenRow<'_>),
+) -> Result<Verification> {
     let mut check = Check {
         view,
         context,
@@ -65,43 +93,78 @@ pub fn verify(view: &View, contents: bool, context: &Context) -> Result<Verifica
         done: 0,
     };
     let mut counts = Counts::default();
+    let mut sketch = Sketch::default();
+    // Each table with its faults: a table in doubt is looked at once more.
+    let mut faults = Vec::with_capacity(TABLES.len());
     for &(table, nature) in TABLES {
         let mut rows = 0;
         let mut parts = Parts::default();
-        let walked = walk(view, table, &mut |key, value| {
+        let mut scanned = scan(view, table, &mut |key, value| {
             rows += 1;
             check.tick()?;
+            sketch.key(table, key);
             match rows::read(table, key, value) {
-                Ok(AnyRow::Blob { parts: of, .. }) => {
+                Ok(AnyRow::Blob {
+                    parts: of,
+                    content_bytes,
+                    ..
+                }) => {
+                    sketch.length(key, content_bytes);
                     if let Some(hash) = parts.add(key, of) {
                         check.fault(table, nature, torn(hash));
                     }
                 }
                 Ok(row) => {
                     counts.add(&row);
-                    if let Some(what) = check.misfit(table, key, &row) {
-                        check.fault(table, nature, what);
-                    }
+                    sketch.row(table, key, &row);
+                    see(SeenRow { key, value, row });
                 }
                 Err(error) => check.fault(table, nature, error.to_string()),
             }
             Ok(())
-        });
+        })?;
         if let Some(hash) = parts.end() {
             check.fault(table, nature, torn(hash));
         }
-        match walked {
-            Ok(Some(error)) => check.fault(table, nature, error.to_string()),
-            Ok(None) => {}
-            Err(aborted) => return Err(aborted),
+        if let Some(error) = scanned.take() {
+            check.fault(table, nature, error.to_string());
         }
         check.found.rows.push((table, rows));
+        faults.push(std::mem::take(&mut check.found.faults));
+    }
+    let doubts = sketch.doubts();
+    for (&(table, nature), mut faults) in TABLES.iter().zip(faults) {
+        if doubts.contains(&table) {
+            faults = check.misfits(table, nature)?;
+        }
+        check.found.faults.append(&mut faults);
     }
     check.counts(&counts);
     if contents {
         check.contents()?;
     }
     Ok(check.found)
+}
+
+/// Visits each raw row of a table where it lies, in key order. Answers the error that ended the
+/// scan early, if one did; what `visit` fails with ends it as a failure. `visit` runs inside the
+/// guard and must not turn to the view again.
+fn scan(view: &View, table: &'static str, visit: &mut VisitRow<'_>) -> Result<Option<StoreError>> {
+    let mut failed = None;
+    let scanned = view.with_bytes(table, |rows| {
+        for row in rows.range(Bound::Unbounded, Bound::Unbounded)? {
+            let (key, value) = row?;
+            if let Err(error) = visit(key.value(), value.value()) {
+                failed = Some(error);
+                break;
+            }
+        }
+        Ok(())
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(scanned.err()),
+    }
 }
 
 /// Takes the key and the value of a raw row.
@@ -268,7 +331,235 @@ impl Parts {
     }
 }
 
+/// What tables say about each other, in so little memory that one pass over the rows can check it:
+/// two sets that must be equal are compared by the sums of their members' hashes, and what must be
+/// found in a table is looked for in its sorted keys. Where something does not fit, the table is in
+/// doubt, and [`Check::misfit`] names what it is.
+#[derive(Debug, Default)]
+struct Sketch {
+    doubts: Vec<&'static str>,
+    /// Each preserved content, by hash.
+    blobs: Vec<Content>,
+    /// Revision of each page, sorted once the pages were read.
+    page_revisions: Vec<u64>,
+    /// How many of them were met among the revisions, or passed.
+    met: usize,
+    /// All pages.
+    pages: u64,
+    /// Sections with their pages, as pages list them less as sections say.
+    sections: u64,
+    indexed: [Indexed; INDEXED.len()],
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Content {
+    hash: ContentHash,
+    /// None where its first part is unreadable.
+    length: Option<u64>,
+}
+
+/// The tables that hold an index of their own rows.
+const INDEXED: [&str; 4] = [
+    RevisionRecord::TABLE,
+    CitationsRecord::TABLE,
+    LinksRecord::TABLE,
+    NamesRecord::TABLE,
+];
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Indexed {
+    /// Entries that rows demand, less those that are there.
+    entries: u64,
+    /// Pages that have a row; each must have one, but for revisions.
+    pages: u64,
+}
+
+impl Sketch {
+    /// Takes the key of the next row, readable or not.
+    fn key(&mut self, table: &'static str, key: &[u8]) {
+        match table {
+            BLOBS => {
+                if let Some((hash, 0)) = blobs::split_key(key) {
+                    self.blobs.push(Content { hash, length: None });
+                }
+            }
+            RevisionRecord::TABLE if key.first() == Some(&ROW) => {
+                if self.met == 0 {
+                    self.page_revisions.sort_unstable();
+                }
+                let seq = revisions::seq_of(key).unwrap_or_default();
+                while let Some(&wanted) = self.page_revisions.get(self.met)
+                    && wanted <= seq
+                {
+                    if wanted < seq {
+                        self.doubt(PageRecord::TABLE);
+                    }
+                    self.met += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the length of a content, which the part with this key tells.
+    fn length(&mut self, key: &[u8], content_bytes: u64) {
+        if let (Some((hash, 0)), Some(last)) = (blobs::split_key(key), self.blobs.last_mut())
+            && last.hash == hash
+        {
+            last.length = Some(content_bytes);
+        }
+    }
+
+    /// Takes a row that was read.
+    fn row(&mut self, table: &'static str, key: &[u8], row: &AnyRow) {
+        match row {
+            AnyRow::Source(source) => {
+                let content = hash_of(key).and_then(|hash| self.blob(&hash));
+                let fits = |length: u64| length == source.byte_count;
+                if content.is_none_or(|content| !content.length.is_none_or(fits)) {
+                    self.doubt(table);
+                }
+            }
+            AnyRow::SourceEvent(event)
+                if names_its_event(key, event).is_none_or(|(_, named)| !named) =>
+            {
+                self.doubt(table);
+            }
+            AnyRow::Page(page) => {
+                let named = std::str::from_utf8(key).is_ok_and(|id| PageId::parse(id).is_ok());
+                if !named || self.blob(&page.sha256).is_none() {
+                    self.doubt(table);
+                }
+                self.page_revisions.push(page.revision);
+                self.pages = self.pages.wrapping_add(xxh3_64(key));
+                for &section in &page.sections {
+                    self.sections = self.sections.wrapping_add(section_mark(section, key));
+                }
+            }
+            AnyRow::Section(section) => {
+                let Ok(number) = key.try_into().map(u32::from_be_bytes) else {
+                    return;
+                };
+                let mark = section_mark(number, section.page.as_bytes());
+                self.sections = self.sections.wrapping_sub(mark);
+            }
+            AnyRow::Revision(revision) => {
+                if revision
+                    .sha256
+                    .is_some_and(|hash| self.blob(&hash).is_none())
+                {
+                    self.doubt(table);
+                }
+                let seq = revisions::seq_of(key).unwrap_or_default();
+                let entry = xxh3_64(&revisions::index_key(&revision.page, seq));
+                if let Some(indexed) = self.indexed(table) {
+                    indexed.entries = indexed.entries.wrapping_add(entry);
+                }
+            }
+            AnyRow::Names(_) | AnyRow::Links(_) | AnyRow::Citations(_) => {
+                let page = key.get(1..).unwrap_or_default();
+                let demanded = match std::str::from_utf8(page) {
+                    Ok(page) => entries_of(page, row),
+                    Err(_) => return self.doubt(table),
+                };
+                if let Some(indexed) = self.indexed(table) {
+                    indexed.pages = indexed.pages.wrapping_add(xxh3_64(page));
+                    for entry in demanded {
+                        indexed.entries = indexed.entries.wrapping_add(xxh3_64(&entry));
+                    }
+                }
+            }
+            AnyRow::Entry => {
+                if let Some(indexed) = self.indexed(table) {
+                    indexed.entries = indexed.entries.wrapping_sub(xxh3_64(key));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn doubt(&mut self, table: &'static str) {
+        if !self.doubts.contains(&table) {
+            self.doubts.push(table);
+        }
+    }
+
+    /// This content, if it is here.
+    fn blob(&self, hash: &ContentHash) -> Option<Content> {
+        let at = self
+            .blobs
+            .binary_search_by_key(hash, |content| content.hash);
+        at.ok().map(|at| self.blobs[at])
+    }
+
+    fn indexed(&mut self, table: &str) -> Option<&mut Indexed> {
+        let at = INDEXED.iter().position(|known| *known == table)?;
+        self.indexed.get_mut(at)
+    }
+
+    /// The tables whose rows are to be looked at one by one.
+    fn doubts(mut self) -> Vec<&'static str> {
+        if self.met < self.page_revisions.len() {
+            self.doubt(PageRecord::TABLE);
+        }
+        if self.sections != 0 {
+            self.doubt(PageRecord::TABLE);
+            self.doubt(SectionRecord::TABLE);
+        }
+        for (table, Indexed { entries, pages }) in INDEXED.into_iter().zip(self.indexed) {
+            if entries != 0 || table != RevisionRecord::TABLE && pages != self.pages {
+                self.doubt(table);
+            }
+        }
+        self.doubts
+    }
+}
+
+/// Stands for a section and its page.
+fn section_mark(section: u32, page: &[u8]) -> u64 {
+    xxh3_64_with_seed(page, u64::from(section))
+}
+
+/// The source of an event's key, and whether the key names just this event.
+fn names_its_event(key: &[u8], event: &SourceEvent) -> Option<(SourceId, bool)> {
+    let source = SourceId::from_hash(hash_of(key)?);
+    let named = key.get(32..) == Some(event.identity(source).as_bytes().as_slice());
+    Some((source, named))
+}
+
 impl Check<'_> {
+    /// The faults of a table, each row compared with those that it speaks of.
+    fn misfits(&mut self, table: &'static str, nature: Nature) -> Result<Vec<StoreFault>> {
+        let walked = walk(self.view, table, &mut |key, value| {
+            self.tick()?;
+            match rows::read(table, key, value) {
+                Ok(row) => {
+                    if let Some(what) = self.misfit(table, key, &row) {
+                        self.fault(table, nature, what);
+                    }
+                }
+                Err(error) => self.fault(table, nature, error.to_string()),
+            }
+            Ok(())
+        })?;
+        if let Some(error) = walked {
+            self.fault(table, nature, error.to_string());
+        }
+        if INDEXED.contains(&table) && table != RevisionRecord::TABLE {
+            // What ends the walk of the pages early is told of that table.
+            walk(self.view, PageRecord::TABLE, &mut |page, _| {
+                self.tick()?;
+                let row = super::tables::key(ROW, &[page]);
+                if matches!(self.view.has(table, &row), Ok(false)) {
+                    let what = format!("page \"{}\" is not in {table}", page.escape_ascii());
+                    self.fault(table, nature, what);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(std::mem::take(&mut self.found.faults))
+    }
+
     fn tick(&mut self) -> Result<()> {
         self.done += 1;
         if self.done.is_multiple_of(STEP) {
@@ -303,8 +594,7 @@ impl Check<'_> {
                 }
             }
             AnyRow::SourceEvent(event) => {
-                let source = SourceId::from_hash(hash_of(key)?);
-                let named = key.get(32..) == Some(event.identity(source).as_bytes().as_slice());
+                let (source, named) = names_its_event(key, event)?;
                 (!named).then(|| format!("an event of source {source} is not the one of its key"))
             }
             AnyRow::Page(page) => {

@@ -55,6 +55,18 @@ impl Tree {
     /// `Busy` with the holder as far as known; `Aborted` when the context was cancelled; `Moved`
     /// when the root is no longer at its path.
     pub fn lock(&self, wait: Duration, context: &Context) -> Result<RootLock> {
+        let lock = self.lock_to_look(wait, context)?;
+        self.note_holder();
+        Ok(lock)
+    }
+
+    /// [`Tree::lock`] for one who only wants nobody to write meanwhile: leaves no trace, not even
+    /// who holds the lock. To be held for moments only, since those who wait cannot be told whom
+    /// they wait for.
+    ///
+    /// # Errors
+    /// As [`Tree::lock`].
+    pub fn lock_to_look(&self, wait: Duration, context: &Context) -> Result<RootLock> {
         let start = Instant::now();
         let patience = Patience {
             deadline: start.checked_add(wait),
@@ -82,7 +94,6 @@ impl Tree {
         if !self.is_current() {
             return Err(TreeError::Moved { path: shown(self) });
         }
-        self.note_holder();
         Ok(RootLock {
             _lock: lock,
             _gate: gate,

@@ -46,7 +46,7 @@ pub use outside::{
 pub use path::{RelPath, escape};
 pub use project::{Discovery, Excluded, Project, ProjectFile, git_top};
 pub use publish::{Exchanged, Published};
-pub use read::{Entry, FileRead};
+pub use read::{Entry, FileRead, Folder};
 pub use root::{Renames, Resolver, RootState, Tree, TreeOptions, locate, locate_with};
 pub use stage::{Durability, Staged, StagedEntry};
 pub use stamp::{Identity, Kind, Stamp, now_ns};

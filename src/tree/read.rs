@@ -53,38 +53,23 @@ impl Tree {
     /// # Errors
     /// `TooLarge`, `NotRegular`, `Symlink`, `NotDirectory` (above it), `Denied`, `Io`.
     pub fn read(&self, rel: &RelPath, limit: u64) -> Result<Option<FileRead>> {
-        let failed = |error: io::Error| TreeError::new("read", rel.to_string(), error);
-        for attempt in 0.. {
-            let seen_ns = now_ns();
-            let Some((file, stamp)) = self.open_file(rel)? else {
-                return Ok(None);
-            };
-            let too_large = |actual| TreeError::TooLarge {
-                path: rel.to_string(),
-                limit,
-                actual,
-            };
-            if stamp.size > limit {
-                return Err(too_large(stamp.size));
-            }
-            let bytes = read_up_to(&file, stamp.size, limit).map_err(failed)?;
-            let length = bytes.len() as u64;
-            if length > limit {
-                return Err(too_large(length));
-            }
-            let after = fstat(&file).map_err(failed)?;
-            let still = after.size == length
-                && after.mtime_ns == stamp.mtime_ns
-                && after.ctime_ns == stamp.ctime_ns;
-            if still || attempt == 3 {
-                return Ok(Some(FileRead {
-                    bytes,
-                    stamp,
-                    seen_ns,
-                }));
-            }
+        read_whole(rel, limit, &|| self.open_file(rel))
+    }
+
+    /// Opens the directory `rel` to read several of its files, so that its path is resolved once;
+    /// nothing where there is none.
+    ///
+    /// # Errors
+    /// `Symlink` or `NotDirectory`, for `rel` or something above it; `Denied`, `Io`.
+    pub fn folder(&self, rel: &RelPath) -> Result<Option<Folder>> {
+        match self.open_dir(rel) {
+            Ok(dir) => Ok(Some(Folder {
+                dir,
+                rel: rel.clone(),
+            })),
+            Err(error) if error.is_missing() => Ok(None),
+            Err(error) => Err(error),
         }
-        Ok(None)
     }
 
     /// Reads up to `length` bytes from `offset` on; fewer at the end of the file, nothing where
@@ -142,6 +127,14 @@ impl Tree {
             .map_err(|error| TreeError::new("look at", rel.to_string(), error.into()))
     }
 
+    /// What is at `rel` now, for comparing with a stamp that was taken before; nothing where it
+    /// cannot be told. One call, which may pass through a link above `rel`: an answer means
+    /// something only if it equals the stamp, and the stamps of the directories above hold too.
+    pub fn glance(&self, rel: &[u8]) -> Option<Stamp> {
+        let path = if rel.is_empty() { b"." } else { rel };
+        stat_at(self.root_fd(), path).ok().flatten()
+    }
+
     /// The entries of a directory, sorted by the bytes of their names; nothing where there is no
     /// such directory. One `getdents64` for some hundred entries, no `stat` for each.
     ///
@@ -172,6 +165,93 @@ impl Tree {
     pub fn source_names(&self) -> Result<Option<Vec<Entry>>> {
         self.list(&RelPath::sources())
     }
+}
+
+/// An open directory of the tree. It stays the same directory when it is moved.
+#[derive(Debug)]
+pub struct Folder {
+    dir: OwnedFd,
+    rel: RelPath,
+}
+
+impl Folder {
+    /// Where it was when it was opened.
+    pub fn rel(&self) -> &RelPath {
+        &self.rel
+    }
+
+    /// As [`Tree::read`], of a file in this directory.
+    ///
+    /// # Errors
+    /// As [`Tree::read`].
+    pub fn read(&self, name: &[u8], limit: u64) -> Result<Option<FileRead>> {
+        let rel = self.file(name)?;
+        read_whole(&rel, limit, &|| self.open(name, &rel))
+    }
+
+    /// As [`Tree::open_file`], of a file in this directory.
+    ///
+    /// # Errors
+    /// As [`Tree::open_file`].
+    pub fn open_file(&self, name: &[u8]) -> Result<Option<(File, Stamp)>> {
+        self.open(name, &self.file(name)?)
+    }
+
+    /// The path of a file in this directory itself.
+    fn file(&self, name: &[u8]) -> Result<RelPath> {
+        let rel = self.rel.join(name)?;
+        if name.contains(&b'/') {
+            return Err(TreeError::BadPath {
+                path: rel.to_string(),
+                reason: "it has more than one part",
+            });
+        }
+        Ok(rel)
+    }
+
+    fn open(&self, name: &[u8], rel: &RelPath) -> Result<Option<(File, Stamp)>> {
+        open_regular(self.dir.as_fd(), name, OFlags::RDONLY, rel)
+    }
+}
+
+/// Reads a file that `open` opens, again when it changes meanwhile.
+fn read_whole(
+    rel: &RelPath,
+    limit: u64,
+    open: &dyn Fn() -> Result<Option<(File, Stamp)>>,
+) -> Result<Option<FileRead>> {
+    let failed = |error: io::Error| TreeError::new("read", rel.to_string(), error);
+    for attempt in 0.. {
+        let seen_ns = now_ns();
+        let Some((file, stamp)) = open()? else {
+            return Ok(None);
+        };
+        let too_large = |actual| TreeError::TooLarge {
+            path: rel.to_string(),
+            limit,
+            actual,
+        };
+        if stamp.size > limit {
+            return Err(too_large(stamp.size));
+        }
+        let bytes = read_up_to(&file, stamp.size, limit).map_err(failed)?;
+        let length = bytes.len() as u64;
+        if length > limit {
+            return Err(too_large(length));
+        }
+        let after = fstat(&file).map_err(failed)?;
+        let still = after.size == length
+            && after.mtime_ns == stamp.mtime_ns
+            && after.ctime_ns == stamp.ctime_ns;
+        if still || attempt == 3 {
+            return Ok(Some(FileRead {
+                bytes,
+                stamp,
+                seen_ns,
+            }));
+        }
+    }
+    Ok(None)
 }
 
 pub(super) fn fstat(file: &File) -> io::Result<Stamp> {
@@ -251,7 +331,8 @@ pub(super) fn read_entries(
     visit: &mut dyn FnMut(&[u8], Kind),
 ) -> rustix::io::Result<()> {
     use std::mem::MaybeUninit;
-    const BUFFER_BYTES: usize = 64 * 1024;
+    // Below what makes the allocator tidy up each time it is given back.
+    const BUFFER_BYTES: usize = 32 * 1024;
     let mut buffer = vec![MaybeUninit::<u8>::uninit(); BUFFER_BYTES];
     let mut entries = rustix::fs::RawDir::new(dir, &mut buffer);
     while let Some(entry) = entries.next() {
@@ -372,6 +453,48 @@ mod tests {
             tree.read(&rel("a"), u64::MAX).unwrap().unwrap().bytes.len(),
             5
         );
+    }
+
+    #[test]
+    fn a_folder_reads_as_the_tree_does_and_nothing_but_its_own_files() {
+        with_each_resolver(|_, tree| {
+            put(tree, "pages/a/x.md", "12345");
+            let folder = tree.folder(&rel("pages/a")).unwrap().unwrap();
+            assert_eq!(folder.read(b"x.md", 5).unwrap().unwrap().bytes, b"12345");
+            assert!(folder.open_file(b"x.md").unwrap().is_some());
+            assert!(folder.read(b"y.md", 5).unwrap().is_none());
+            put(tree, "pages/a/sub/x.md", "1");
+            for name in [&b"../a/x.md"[..], b"sub/x.md", b"..", b""] {
+                assert!(folder.read(name, 5).is_err(), "{name:?}");
+            }
+            for kind in NO_FILES {
+                let name = format!("{kind:?}").to_lowercase();
+                if make_special(&tree.path().join("pages/a").join(&name), kind) {
+                    assert!(folder.read(name.as_bytes(), 9).is_err(), "{kind}");
+                }
+            }
+            assert!(tree.folder(&rel("pages/b")).unwrap().is_none());
+            assert!(tree.folder(&rel("pages/a/x.md")).is_err());
+            std::os::unix::fs::symlink("a", tree.path().join("pages/link")).unwrap();
+            assert!(tree.folder(&rel("pages/link")).is_err());
+        });
+    }
+
+    #[test]
+    fn a_glance_sees_the_stamp_that_a_look_sees() {
+        let (_dir, tree) = wiki();
+        put(&tree, "p/a/x.md", "1");
+        for path in ["", "p", "p/a", "p/a/x.md"] {
+            let looked = if path.is_empty() {
+                tree.stat(&RelPath::root()).unwrap()
+            } else {
+                tree.stat(&rel(path)).unwrap()
+            };
+            assert!(looked.is_some());
+            assert_eq!(tree.glance(path.as_bytes()), looked, "{path}");
+        }
+        assert_eq!(tree.glance(b"p/b"), None);
+        assert_eq!(tree.glance(b"p/a/x.md/y"), None);
     }
 
     #[test]

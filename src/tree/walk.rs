@@ -29,7 +29,8 @@ pub struct WalkEntry<'a> {
     pub path: &'a [u8],
     /// What it is.
     pub kind: Kind,
-    /// For a regular file, what `stat` says.
+    /// For a regular file, what `stat` says. On a walk over names: for a directory, what `stat`
+    /// said before its entries were read.
     pub stamp: Option<Stamp>,
     /// Why a file could not be looked at or a directory not be read. What lies below such a
     /// directory is unknown, which is not the same as absent.
@@ -94,6 +95,27 @@ impl Tree {
         rel: &RelPath,
         visit: &mut dyn FnMut(&WalkEntry<'_>) -> Flow,
     ) -> Result<Walked> {
+        self.walk_looking(rel, true, visit)
+    }
+
+    /// [`Tree::walk`] over names and kinds alone: files are not looked at, directories are.
+    ///
+    /// # Errors
+    /// As [`Tree::walk`].
+    pub fn walk_names(
+        &self,
+        rel: &RelPath,
+        visit: &mut dyn FnMut(&WalkEntry<'_>) -> Flow,
+    ) -> Result<Walked> {
+        self.walk_looking(rel, false, visit)
+    }
+
+    fn walk_looking(
+        &self,
+        rel: &RelPath,
+        at_files: bool,
+        visit: &mut dyn FnMut(&WalkEntry<'_>) -> Flow,
+    ) -> Result<Walked> {
         let dir = match self.open_listing(rel) {
             Ok(dir) => dir,
             Err(error) if error.is_missing() => return Ok(Walked::Missing),
@@ -151,8 +173,12 @@ impl Tree {
             };
             if kind == Kind::Directory {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let read = rustix::fs::openat(dir, name, flags, Mode::empty())
-                    .and_then(|below| Level::read(below, path.len()));
+                let read = rustix::fs::openat(dir, name, flags, Mode::empty()).and_then(|below| {
+                    if !at_files {
+                        entry.stamp = Some(Stamp::from(&rustix::fs::fstat(&below)?));
+                    }
+                    Level::read(below, path.len())
+                });
                 match read {
                     Ok(below) => match visit(&WalkEntry {
                         below: Some(&below),
@@ -180,7 +206,7 @@ impl Tree {
                 continue;
             }
             let problem;
-            if kind == Kind::File {
+            if kind == Kind::File && at_files {
                 match stat_at(dir.as_fd(), name) {
                     Ok(Some(stamp)) => {
                         // It may have become something else since the directory was read.
@@ -329,6 +355,29 @@ mod tests {
                 assert_eq!(found, stamp);
             }
         }
+    }
+
+    #[test]
+    fn a_walk_over_names_meets_the_same_and_looks_at_no_file() {
+        let (_dir, tree) = wiki();
+        for name in ["p/a/1", "p/a.md", "p/b/c/d", "p/z"] {
+            put(&tree, name, name);
+        }
+        let mut seen = Vec::new();
+        tree.walk_names(&rel("p"), &mut |entry| {
+            assert!(entry.unreadable.is_none());
+            seen.push((escape(entry.path), entry.kind, entry.stamp));
+            Flow::Continue
+        })
+        .unwrap();
+        let mut expected = walk_all(&tree, &rel("p"));
+        for (path, kind, stamp) in &mut expected {
+            *stamp = match kind {
+                Kind::Directory => tree.stat(&rel(path)).unwrap(),
+                _ => None,
+            };
+        }
+        assert_eq!(seen, expected);
     }
 
     #[test]

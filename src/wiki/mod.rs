@@ -35,6 +35,7 @@ pub use pages::{
     DeletePageReport, Expectation, ListPagesReport, PageMetadata, PageSummary, ReadPageReport,
     UpsertPage, UpsertPageReport,
 };
+pub(crate) use prepared::Derived;
 pub use reindex::ReindexReport;
 pub use restore::{RestoreItem, RestoreReport, RestoreRequest};
 pub use root::{InitReport, Wiki};

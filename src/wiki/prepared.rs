@@ -2,7 +2,9 @@
 //! left for the transaction is to write rows.
 
 use crate::id::{ContentHash, PageId, SourceId, fold_case};
-use crate::page::{self, Citation, Link, LinkKind, Page, PageError, fold_title};
+use crate::page::{
+    self, Citation, Link, LinkKind, Outline, Page, PageError, References, fold_title,
+};
 use crate::search::{Analysis, AnalyzedSection};
 use crate::store::{
     CitationsRecord, ClaimRecord, LinkRecord, LinkRecordKind, LinksRecord, NamesRecord,
@@ -31,15 +33,16 @@ impl PreparedPage {
     /// The first rule of the page grammar that it breaks.
     pub(crate) fn new(analysis: Analysis, id: PageId, bytes: Vec<u8>) -> Result<Self, PageError> {
         let page = page::parse_bytes(&bytes)?;
-        let sections = analysis.sections(&id, &page);
-        let references = page::references(&page.body, page.body_start_line);
-        let links = links_record(&references.links);
-        let citations = citations_record(&page.sources, &references.citations);
-        let names = NamesRecord {
-            title: fold_title(&page.title),
-            base_name: fold_case(id.base_name()),
-            id: id.fold_key(),
-        };
+        let Outline {
+            references,
+            sections,
+        } = analysis.outline(&page);
+        let sections = analysis.count(&id, &page, sections);
+        let Derived {
+            links,
+            citations,
+            names,
+        } = Derived::of(&id, &page, &references);
         let sha256 = ContentHash::of(&bytes);
         Ok(Self {
             id,
@@ -52,6 +55,29 @@ impl PreparedPage {
             claims: references.citations,
             names,
         })
+    }
+}
+
+/// The records that are derived from a page, but for its sections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Derived {
+    pub(crate) links: LinksRecord,
+    pub(crate) citations: CitationsRecord,
+    pub(crate) names: NamesRecord,
+}
+
+impl Derived {
+    /// Those of a page that refers to this.
+    pub(crate) fn of(id: &PageId, page: &Page, references: &References) -> Self {
+        Self {
+            links: links_record(&references.links),
+            citations: citations_record(&page.sources, &references.citations),
+            names: NamesRecord {
+                title: fold_title(&page.title),
+                base_name: fold_case(id.base_name()),
+                id: id.fold_key(),
+            },
+        }
     }
 }
 

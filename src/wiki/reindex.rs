@@ -9,7 +9,7 @@ use super::adopt::{self, Patience};
 use super::prepared::PreparedPage;
 use super::put;
 use super::root::Wiki;
-use super::session::{Reading, Writing, index_label};
+use super::session::{Reading, Writing};
 use super::status::SkippedFile;
 use crate::context::Context;
 use crate::error::Result;
@@ -81,7 +81,7 @@ impl Wiki {
 pub(super) fn rebuild_index(ctx: &Context, batch: &mut Batch, analysis: Analysis) -> Result<()> {
     batch.clear_derived()?;
     index::clear(batch, IndexSet::Pages)?;
-    batch.meta_mut().analysis = index_label(analysis);
+    batch.meta_mut().analysis = analysis.label();
     let ids: Vec<PageId> = batch
         .pages("", None)
         .map(|row| row.map(|(id, _)| id))

@@ -329,7 +329,7 @@ impl Wiki {
         damage: Option<String>,
     ) -> Result<Building<'w>> {
         tree.remove_store(STORE_FILE_NEW)?;
-        let meta = Meta::new(index_label(self.analysis()), ctx.replica());
+        let meta = Meta::new(self.analysis().label(), ctx.replica());
         let store = Store::create(tree, STORE_FILE_NEW, &meta, options)?;
         let mut lost = Vec::new();
         if let Some(reason) = damage {
@@ -369,7 +369,10 @@ impl Wiki {
         // Closing it writes the last word on its state.
         drop(store);
         if tree.store_stat(STORE_FILE)?.is_some() {
-            let keep = format!("{STORE_FILE}.bad-{}", ctx.now().as_millisecond());
+            let keep = free_name(
+                &tree,
+                &format!("{STORE_FILE}.bad-{}", ctx.now().as_millisecond()),
+            )?;
             tree.replace_store(STORE_FILE_NEW, STORE_FILE, &keep)?;
             lost.push(format!("the damaged file is kept as .store/{keep}"));
         } else {
@@ -385,6 +388,18 @@ impl Wiki {
             .with_hint("check the disk, then run `llmwiki reindex`")),
         }
     }
+}
+
+/// This name of a store file, or one like it that is free: two may be damaged at the same moment,
+/// where the clock stands still.
+fn free_name(tree: &Tree, name: &str) -> Result<String> {
+    let mut free = name.to_owned();
+    let mut number = 1;
+    while tree.store_stat(&free)?.is_some() {
+        number += 1;
+        free = format!("{name}-{number}");
+    }
+    Ok(free)
 }
 
 /// A store under construction.
@@ -412,11 +427,6 @@ fn too_new(found: u32) -> StoreError {
     }
 }
 
-/// How `meta` names what built the index: the analysis and its revision.
-pub(super) fn index_label(analysis: Analysis) -> String {
-    format!("{} {}", analysis.name(), analysis.revision())
-}
-
 /// The analysis that built the index of a store.
 ///
 /// # Errors
@@ -442,7 +452,7 @@ pub(super) fn analysis_of(view: &View) -> Result<Analysis> {
 
 /// Whether the index of a store is what this analysis makes.
 pub(super) fn is_built_by(view: &View, analysis: Analysis) -> bool {
-    view.meta().analysis == index_label(analysis)
+    view.meta().analysis == analysis.label()
 }
 
 /// Whether a read can go on without the write that failed.

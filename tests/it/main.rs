@@ -33,6 +33,8 @@ mod grounding;
 mod hostile_markdown;
 mod lint;
 mod lint_corpora;
+mod lint_damage;
+mod lint_moving;
 mod lint_trees;
 mod mcp;
 mod mcp_hostile;

@@ -68,10 +68,17 @@ impl Command for Lint {
             None => Format::Text,
             Some(format) => format,
         };
-        let report = args.request.run(&session.wiki, &session.ctx)?;
+        let base = base_of(session.wiki.root());
+        let mut request = args.request;
+        let root = session.wiki.root().to_string_lossy();
+        for path in &mut request.paths {
+            if let Some(below) = below(path, &base).or_else(|| below(path, &root)) {
+                *path = below;
+            }
+        }
+        let report = request.run(&session.wiki, &session.ctx)?;
         session.clear_progress();
         let console = &session.console;
-        let base = base_of(session.wiki.root());
         match format {
             Format::Text => print(&report, limit, session)?,
             Format::Json => console.json(&report)?,
@@ -96,6 +103,17 @@ fn base_of(root: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let base = root.strip_prefix(&here).unwrap_or(root);
     base.to_string_lossy().into_owned()
+}
+
+/// A path that a shell completed, which begins with the root, as a path of the wiki.
+fn below(path: &str, base: &str) -> Option<String> {
+    if base.is_empty() {
+        return None;
+    }
+    match Path::new(path).strip_prefix(base).ok()?.to_str()? {
+        "" => Some(".".to_owned()),
+        below => Some(below.to_owned()),
+    }
 }
 
 fn print(report: &LintReport, limit: usize, session: &Session) -> Result<(), Failure> {

@@ -44,13 +44,47 @@ fn check(facts: &Facts, sink: &mut Sink) {
         }
         _ => {}
     }
+    for (id, _, derived) in facts.contradictions() {
+        for what in derived {
+            let message = format!("{what} of page {id} are not those of its text");
+            sink.report(&RULE, STORE_PATH, message);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::lint::facts::IndexFile;
-    use crate::lint::testing::{assert_reports, sound_wiki};
+    use crate::lint::marks::StoredMarks;
+    use crate::lint::testing::{assert_reports, page, sound_wiki, store_of, stored, wiki};
     use crate::tree::Kind;
+
+    type Change = fn(&mut StoredMarks);
+
+    #[test]
+    fn fires_on_each_record_that_contradicts_the_text_of_its_page() {
+        let mut facts = wiki([page("a", "A", "[b](b.md)\n\n# One\n\nx\n")], []);
+        facts.store = store_of(&facts);
+        assert_reports(&super::RULE, facts.clone(), 0);
+        let changed: [(&str, Change); 4] = [
+            ("links", |marks| marks.links = Some(0)),
+            ("citations", |marks| marks.citations = Some(0)),
+            ("names", |marks| marks.names = Some(0)),
+            ("sections", |marks| marks.sections = Some(0)),
+        ];
+        for (what, change) in changed {
+            let mut facts = facts.clone();
+            change(stored(&mut facts));
+            let found = assert_reports(&super::RULE, facts.clone(), 1);
+            assert!(found[0].message.starts_with(what), "{}", found[0].message);
+            // Of a text that the store does not hold it says nothing.
+            facts.pages[0] = page("a", "A", "other");
+            assert_reports(&super::RULE, facts, 0);
+        }
+        // What is missing is told where rows are compared with each other.
+        *stored(&mut facts) = StoredMarks::default();
+        assert_reports(&super::RULE, facts, 0);
+    }
 
     #[test]
     fn fires_on_each_file_that_breaks_the_format() {

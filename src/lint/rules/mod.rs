@@ -24,6 +24,7 @@ pub(crate) mod root_not_directory;
 pub(crate) mod schema_missing;
 pub(crate) mod source_content_missing;
 pub(crate) mod source_content_not_file;
+pub(crate) mod source_events_malformed;
 pub(crate) mod source_hash_mismatch;
 pub(crate) mod source_invalid_id;
 pub(crate) mod source_metadata_byte_count_mismatch;

@@ -1,6 +1,6 @@
 //! `ORPHAN_PAGE`: no other page links to this one, so only search finds it. A page named `index` or
 //! `README` is an entry and needs no link, nor does the only page of a wiki.
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::id::PageId;
 use crate::lint::{Check, Code, Facts, Rule, Severity, Sink};
@@ -27,7 +27,7 @@ fn check(facts: &Facts, sink: &mut Sink) {
     if pages().count() < 2 {
         return;
     }
-    let mut linked: BTreeSet<&PageId> = BTreeSet::new();
+    let mut linked: HashSet<&PageId> = HashSet::new();
     for (_, (id, text)) in pages() {
         for fact in &text.links {
             if let Resolution::Page(target) = &fact.resolution

@@ -37,7 +37,7 @@ fn check(facts: &Facts, sink: &mut Sink) {
             continue;
         };
         let named = source
-            .events
+            .events()
             .iter()
             .filter(|event| event.event == EventKind::Superseded)
             .find_map(|event| event.by.clone());

@@ -23,12 +23,32 @@ fn check(facts: &Facts, sink: &mut Sink) {
     for fault in faults.unwrap_or_default() {
         sink.report(&RULE, STORE_PATH, fault.clone());
     }
+    for (id, heading, _) in facts.contradictions() {
+        if heading {
+            let message =
+                format!("title, summary or sources of page {id} are not those of its text");
+            sink.report(&RULE, STORE_PATH, message);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::lint::store_facts::{StoreContents, StoreState};
-    use crate::lint::testing::{assert_reports, sound_store, with_store};
+    use crate::lint::testing::{
+        assert_reports, page, sound_store, store_of, stored, wiki, with_store,
+    };
+
+    #[test]
+    fn fires_on_a_page_whose_record_contradicts_its_text() {
+        let mut facts = wiki([page("a", "A", "x")], []);
+        facts.store = store_of(&facts);
+        assert_reports(&super::RULE, facts.clone(), 0);
+        stored(&mut facts).heading = Some(0);
+        assert_reports(&super::RULE, facts.clone(), 1);
+        facts.pages[0] = page("a", "B", "x");
+        assert_reports(&super::RULE, facts, 0);
+    }
 
     #[test]
     fn fires_for_each_durable_fault_and_not_for_derived_ones() {

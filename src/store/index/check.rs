@@ -9,7 +9,7 @@ use super::delta::{self, DeltaRow};
 use super::{IndexSet, RowKey, STATE_KEY, State, lengths, postings, terms};
 use crate::search::AnalyzedSection;
 use crate::search::lengths::Lengths;
-use crate::search::postings::Row;
+use crate::search::postings::{Posting, RowReader, bounds};
 
 /// What a check found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -231,37 +231,40 @@ fn check_postings(
     held: &mut Option<Sums>,
 ) -> Result<(), StoreError> {
     let mut by_id: BTreeMap<u32, Term> = BTreeMap::new();
+    let mut reader = RowReader::default();
+    let mut postings: Vec<Seen> = Vec::new();
     if let Some(rows) = view.rows(set.terms())? {
         terms::visit(&rows, b"", &mut |bytes, value| {
             found.terms += 1;
-            let (id, row) = match terms::decode(set, bytes, value) {
-                Ok(decoded) => decoded,
+            postings.clear();
+            let read = terms::read(set, bytes, value, &mut reader, &mut |_, posting, front| {
+                postings.push(Seen::new(posting, front, context.lengths));
+            });
+            let (id, row) = match read {
+                Ok(read) => read,
                 Err(error) if error.is_damage() => {
                     found.problem(error.to_string());
                     return Ok(true);
                 }
                 Err(error) => return Err(error),
             };
-            let name = format!("row \"{}\" of terms", bytes.escape_ascii());
-            if let Some(held) = held {
-                hold_row(&row, bytes, context.lengths, held);
-            }
-            check_row(&name, bytes, &row, context, found)?;
+            let name = || format!("row \"{}\" of terms", bytes.escape_ascii());
+            hold_row(&postings, bytes, held);
+            check_row(&name, bytes, &postings, context, found)?;
             let frequency = row.document_frequency;
-            let postings = row.len() as u64;
-            if frequency == 0 || id.is_none() && u64::from(frequency) != postings {
+            let count = row.postings as u64;
+            if frequency == 0 || id.is_none() && u64::from(frequency) != count {
                 found.problem(format!(
-                    "{name} has {postings} postings and says {frequency}"
+                    "{} has {count} postings and says {frequency}",
+                    name()
                 ));
             }
             if let Some(id) = id {
-                let first_open = row.first_section();
-                let bytes = bytes.to_vec();
                 let term = Term {
-                    bytes,
+                    bytes: bytes.to_vec(),
                     frequency,
-                    first_open,
-                    postings,
+                    first_open: row.first_section,
+                    postings: count,
                     last: None,
                 };
                 if by_id.insert(id, term).is_some() || u64::from(id) >= context.state.next_term {
@@ -275,27 +278,35 @@ fn check_postings(
         for entry in rows.range::<u64>(..)? {
             let (key, value) = entry?;
             let key = key.value();
-            let name = format!("posting row {key:x}");
+            let name = || format!("posting row {key:x}");
             let Some(term) = by_id.get_mut(&((key >> 32) as u32)) else {
-                found.problem(format!("{name} has no term"));
+                found.problem(format!("{} has no term", name()));
                 continue;
             };
-            match postings::decode(set, key, value.value()) {
+            postings.clear();
+            let read = postings::read(
+                set,
+                key,
+                value.value(),
+                &mut reader,
+                &mut |_, posting, front| {
+                    postings.push(Seen::new(posting, front, context.lengths));
+                },
+            );
+            match read {
                 Ok(row) => {
-                    let inside = row.first_section() > term.last
-                        && row.last_section().is_some_and(|last| last <= key as u32)
+                    let inside = row.first_section > term.last
+                        && row.last_section.is_some_and(|last| last <= key as u32)
                         && term
                             .first_open
-                            .is_none_or(|open| row.last_section() < Some(open));
+                            .is_none_or(|open| row.last_section < Some(open));
                     if !inside || row.document_frequency != 0 {
-                        found.problem(format!("{name} is out of place"));
+                        found.problem(format!("{} is out of place", name()));
                     }
-                    term.postings += row.len() as u64;
-                    term.last = row.last_section();
-                    if let Some(held) = held {
-                        hold_row(&row, &term.bytes, context.lengths, held);
-                    }
-                    check_row(&name, &term.bytes, &row, context, found)?;
+                    term.postings += row.postings as u64;
+                    term.last = row.last_section;
+                    hold_row(&postings, &term.bytes, held);
+                    check_row(&name, &term.bytes, &postings, context, found)?;
                 }
                 Err(error) if error.is_damage() => found.problem(error.to_string()),
                 Err(error) => return Err(error),
@@ -313,12 +324,27 @@ fn check_postings(
     Ok(())
 }
 
-/// Adds what a row holds of sections that are still there.
-fn hold_row(row: &Row, term: &[u8], lengths: &Lengths, held: &mut Sums) {
-    for posting in row.blocks.iter().flat_map(|block| &block.postings) {
-        if lengths.get(posting.section).is_some() {
-            add(held, term, posting.section, posting.weight);
+/// A posting of a row, and whether its front bounds it; none where its section has no length.
+struct Seen {
+    posting: Posting,
+    is_bounded: Option<bool>,
+}
+
+impl Seen {
+    fn new(posting: Posting, front: &[(u32, u32)], lengths: &Lengths) -> Self {
+        let length = lengths.get(posting.section);
+        Self {
+            posting,
+            is_bounded: length.map(|length| bounds(front, posting.weight, length)),
         }
+    }
+}
+
+/// Adds what a row holds of sections that are still there.
+fn hold_row(postings: &[Seen], term: &[u8], held: &mut Option<Sums>) {
+    let Some(held) = held else { return };
+    for seen in postings.iter().filter(|seen| seen.is_bounded.is_some()) {
+        add(held, term, seen.posting.section, seen.posting.weight);
     }
 }
 
@@ -347,35 +373,38 @@ fn hold_deltas(
 
 /// Every posting is of a section that exists or whose removal waits, and within its front.
 fn check_row(
-    name: &str,
+    name: &dyn Fn() -> String,
     term: &[u8],
-    row: &Row,
+    postings: &[Seen],
     context: &Context<'_>,
     found: &mut IndexCheck,
 ) -> Result<(), StoreError> {
-    let mut last = None;
-    for block in &row.blocks {
-        for posting in &block.postings {
-            found.postings += 1;
-            let section = posting.section;
-            let mut sound = last < Some(section);
-            last = Some(section);
-            match context.lengths.get(section) {
-                Some(length) => sound &= block.front.bounds(posting.weight, length),
-                None => {
-                    let mut waits = false;
-                    for (key, delta) in context.deltas {
-                        if !context.state.is_folded(*key, term) {
-                            let change = delta.get(term)?;
-                            waits |= change.is_some_and(|change| change.removed.contains(&section));
-                        }
+    for Seen {
+        posting,
+        is_bounded,
+    } in postings
+    {
+        found.postings += 1;
+        let sound = match is_bounded {
+            Some(is_bounded) => *is_bounded,
+            None => {
+                let mut waits = false;
+                for (key, delta) in context.deltas {
+                    if !context.state.is_folded(*key, term) {
+                        let change = delta.get(term)?;
+                        let removed = change.map(|change| change.removed);
+                        waits |= removed.is_some_and(|list| list.contains(&posting.section));
                     }
-                    sound &= waits;
                 }
+                waits
             }
-            if !sound {
-                found.problem(format!("{name} is wrong about section {section}"));
-            }
+        };
+        if !sound {
+            found.problem(format!(
+                "{} is wrong about section {}",
+                name(),
+                posting.section
+            ));
         }
     }
     Ok(())

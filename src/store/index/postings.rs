@@ -7,7 +7,7 @@
 use super::super::codec;
 use super::super::error::StoreError;
 use super::{IndexSet, NumberedRows, ROW_VERSION};
-use crate::search::postings::{ROW_POSTINGS, Row, TermPostings};
+use crate::search::postings::{ROW_POSTINGS, Row, RowFacts, RowReader, TermPostings, VisitPosting};
 
 pub(crate) const fn key(term: u32, section: u32) -> u64 {
     ((term as u64) << 32) | section as u64
@@ -24,6 +24,20 @@ fn damaged(set: IndexSet, key: u64, error: impl std::fmt::Display) -> StoreError
 
 pub(crate) fn decode(set: IndexSet, key: u64, value: &[u8]) -> Result<Row, StoreError> {
     Row::decode(unseal(set, key, value)?).map_err(|error| damaged(set, key, error))
+}
+
+/// As [`decode`], showing each posting instead of keeping it.
+pub(crate) fn read(
+    set: IndexSet,
+    key: u64,
+    value: &[u8],
+    reader: &mut RowReader,
+    visit: &mut VisitPosting<'_>,
+) -> Result<RowFacts, StoreError> {
+    let row = unseal(set, key, value)?;
+    reader
+        .read(row, visit)
+        .map_err(|error| damaged(set, key, error))
 }
 
 /// Writes an encoded row.

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use super::super::codec;
 use super::super::error::StoreError;
 use super::{IndexSet, ROW_VERSION, TermRows};
-use crate::search::postings::{PostingsError, Row, put, take};
+use crate::search::postings::{PostingsError, Row, RowFacts, RowReader, VisitPosting, put, take};
 
 /// Longest term that is kept as it is.
 const MAX_TERM_BYTES: usize = 256;
@@ -58,6 +58,21 @@ pub(crate) fn decode(
         id,
         Row::decode(row).map_err(|error| damaged(set, term, error))?,
     ))
+}
+
+/// As [`decode`], showing each posting instead of keeping it.
+pub(crate) fn read(
+    set: IndexSet,
+    term: &[u8],
+    value: &[u8],
+    reader: &mut RowReader,
+    visit: &mut VisitPosting<'_>,
+) -> Result<(Option<u32>, RowFacts), StoreError> {
+    let (id, row) = open(set, term, value)?;
+    let facts = reader
+        .read(row, visit)
+        .map_err(|error| damaged(set, term, error))?;
+    Ok((id, facts))
 }
 
 /// The document frequency of an encoded open row.

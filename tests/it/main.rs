@@ -27,6 +27,7 @@ mod code;
 mod crash;
 mod engine_properties;
 mod field_reports_page;
+mod field_reports_wiki;
 mod full_disk;
 mod git;
 mod grounding;

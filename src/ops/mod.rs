@@ -8,6 +8,7 @@ mod budget;
 mod code;
 mod explain;
 mod export;
+mod generate;
 mod history;
 mod import;
 mod init;
@@ -24,6 +25,7 @@ pub use ask::{Ask, Trust, TrustReport};
 pub use code::IndexCode;
 pub use explain::{Explain, ExplainReport, Explanation};
 pub use export::{Export, ExportFormat};
+pub use generate::{Generate, Show};
 pub use history::History;
 pub use import::Import;
 pub use init::Init;
@@ -167,6 +169,8 @@ pub const OPERATIONS: &[OperationEntry] = &[
     entry::<Search>(),
     entry::<IndexCode>(),
     entry::<Ask>(),
+    entry::<Generate>(),
+    entry::<Show>(),
     entry::<Lint>(),
     entry::<Explain>(),
     entry::<Reindex>(),

@@ -5,6 +5,7 @@
 mod ask;
 mod code;
 mod explain;
+mod generate;
 mod history;
 mod lint;
 mod pages;
@@ -18,6 +19,7 @@ mod verify;
 pub(crate) use ask::ask;
 pub(crate) use code::index_code;
 pub(crate) use explain::explain;
+pub(crate) use generate::{generate, show};
 pub(crate) use history::history;
 pub(crate) use lint::{LintText, lint};
 pub(crate) use pages::{list_pages, upsert_page};

@@ -757,7 +757,7 @@ fn weight_of(path: &str, record: &CodeFileRecord) -> f32 {
         Content::Data => 0.4,
     };
     if code::is_made_from_source(path) {
-        own * 0.5
+        own * 0.35
     } else {
         own
     }

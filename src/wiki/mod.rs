@@ -6,6 +6,7 @@ mod adopt;
 mod claims;
 mod code;
 mod code_find;
+mod code_map;
 mod export;
 mod find;
 mod history;
@@ -27,6 +28,7 @@ pub use code_find::{
     CodeHit, CodeIndexReport, CodeStatus, CountedFiles, Evidence, FoundChunk, LanguageCount,
     SkippedCode,
 };
+pub use code_map::{CodeMap, CodeMapFile};
 pub use export::ExportReport;
 pub use find::{SearchHit, SearchReport, SearchRequest};
 pub use history::{HistoryReport, HistoryRequest, RevisionReport};

@@ -29,6 +29,7 @@ mod engine_properties;
 mod field_reports_page;
 mod field_reports_wiki;
 mod full_disk;
+mod generate;
 mod git;
 mod grounding;
 mod hostile_markdown;

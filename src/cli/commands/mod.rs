@@ -4,6 +4,7 @@
 
 mod ask;
 mod code;
+mod generate;
 mod history;
 mod import;
 mod lint;
@@ -95,6 +96,8 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     entry::<ops::Search>(),
     entry::<ops::IndexCode>(),
     entry::<ops::Ask>(),
+    entry::<ops::Generate>(),
+    entry::<ops::Show>(),
     entry::<ops::Lint>(),
     entry::<ops::Explain>(),
     entry::<ops::Reindex>(),

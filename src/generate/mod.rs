@@ -1,0 +1,543 @@
+//! The code wiki: pages below `code/` that say what a project is, how it is laid out, what its
+//! modules define and who uses them. Made from the index alone; every statement about code links to
+//! the preserved snapshot of the lines that it was made from.
+//!
+//! A generated page says so in a comment at its end, with the hash of what it was made from and of
+//! its own text. So a page whose inputs are the same is left alone, one that a person edited is
+//! recognised and kept, and the state travels with the page through git. Equal code gives equal
+//! bytes.
+
+mod map;
+mod marker;
+mod sections;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::{Error, ErrorCode, Result};
+use crate::id::{PageId, SourceId};
+use crate::wiki::{CodeMap, Expectation, NewSource, UpsertPage, Wiki};
+
+use map::Map;
+use marker::Marker;
+use sections::Section;
+
+/// Version of the layout of a report of `show`.
+const SCHEMA_VERSION: u32 = 1;
+/// Folder of the pages.
+const FOLDER: &str = "code/";
+
+/// What `generate` is to do.
+#[derive(Debug, Clone, Default)]
+pub struct GenerateRequest {
+    /// Only modules at or below this path of the project, and the sections that list them.
+    pub path: Option<String>,
+    /// Overwrite pages that were edited by hand.
+    pub force: bool,
+    /// Say what would be done, and do nothing.
+    pub dry_run: bool,
+}
+
+/// What became of a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SectionChange {
+    /// Its page is new.
+    Created,
+    /// Its inputs changed.
+    Updated,
+    /// Its inputs are the same.
+    Unchanged,
+    /// Somebody edited its page, which was left alone.
+    Edited,
+    /// Its subject is gone, and so is its page.
+    Removed,
+    /// Its page cannot be written.
+    Failed,
+}
+
+/// A section.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SectionReport {
+    /// Its id, such as `architecture` or `modules/src/store`.
+    pub id: String,
+    /// Its page.
+    pub page: String,
+    /// What became of it, or with a dry run would.
+    pub change: SectionChange,
+    /// Why.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// What `generate` did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GenerateReport {
+    /// Name of the project.
+    pub project: String,
+    /// Hash of its code.
+    pub signature: String,
+    /// Whether nothing had to be done.
+    pub up_to_date: bool,
+    /// Whether this is what would be done.
+    pub dry_run: bool,
+    /// Every section that was looked at.
+    pub sections: Vec<SectionReport>,
+    /// Snapshots of files that were preserved now.
+    pub snapshots: u64,
+    /// Files that are cited by line and not preserved, since they hold secrets.
+    pub withheld: Vec<String>,
+    /// Secrets and names that were taken out of what is shown.
+    pub redacted: u64,
+}
+
+/// Lines that a section cites.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownCitation {
+    /// Path below the project, as it was called when the section was made.
+    pub file: String,
+    /// First line.
+    pub line: u32,
+    /// The preserved snapshot.
+    pub source_id: String,
+}
+
+/// A section as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownSection {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Its text: what the page file holds below the frontmatter.
+    pub body: String,
+    /// What it cites, in order.
+    pub citations: Vec<ShownCitation>,
+    /// Its diagram in Mermaid, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagram: Option<String>,
+}
+
+/// The code wiki.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShowReport {
+    /// Version of this layout.
+    pub schema_version: u32,
+    /// Name of the project.
+    pub project: String,
+    /// When the newest of the sections was written, RFC 3339.
+    pub generated_at: String,
+    /// Number of files that it was made from.
+    pub file_count: u64,
+    /// Hash of the code that it was made from.
+    pub signature: String,
+    /// The sections: the whole first, then the modules by path.
+    pub sections: Vec<ShownSection>,
+}
+
+/// A generated page that is there.
+struct Existing {
+    body: String,
+    sha256: String,
+    marker: Option<Marker>,
+}
+
+/// Brings the code wiki up to date.
+///
+/// # Errors
+/// `NOT_INITIALIZED` where no project belongs to the wiki; `INVALID_ARGUMENT` for a path that no
+/// module is at; those of the store. A page that cannot be written is reported and stops nothing.
+pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result<GenerateReport> {
+    let code = wiki.code_map(ctx)?;
+    let existing = existing(wiki, ctx)?;
+    let mut report = GenerateReport {
+        project: code.name.clone(),
+        signature: code.signature.clone(),
+        up_to_date: false,
+        dry_run: request.dry_run,
+        sections: Vec::new(),
+        snapshots: 0,
+        withheld: Vec::new(),
+        redacted: 0,
+    };
+    if code.files.is_empty() {
+        return Err(Error::new(
+            ErrorCode::InvalidArgument,
+            "there is no code in the project",
+        )
+        .with_hint("`llmwiki status --skipped` says what was left out, and why"));
+    }
+    let map = Map::new(&code);
+    if let Some(path) = &request.path
+        && !map.modules.iter().any(|module| is_at(&module.path, path))
+    {
+        return Err(Error::new(
+            ErrorCode::InvalidArgument,
+            format!("no module is at {path:?}"),
+        )
+        .with_hint("name a folder or file of the project, relative to it"));
+    }
+    let mut made = sections::all(&map);
+    let ids: BTreeSet<String> = made.iter().map(Section::page).collect();
+    if let Some(path) = &request.path {
+        made.retain(|section| {
+            section
+                .module
+                .as_deref()
+                .is_none_or(|module| is_at(module, path))
+        });
+    }
+    let mut snapshots = Snapshots::new(&code);
+    for section in made {
+        ctx.check()?;
+        let done = put(
+            wiki,
+            ctx,
+            request,
+            &section,
+            &existing,
+            &mut snapshots,
+            &mut report,
+        )?;
+        report.sections.push(done);
+        let count = report.sections.len() as u64;
+        ctx.progress("writing pages", count, Some(ids.len() as u64));
+    }
+    if request.path.is_none() {
+        for (page, there) in existing.iter().filter(|(page, _)| !ids.contains(*page)) {
+            let done = remove(wiki, ctx, request, page, there)?;
+            report.sections.extend(done);
+        }
+    }
+    report.withheld = snapshots.withheld.into_iter().collect();
+    report.up_to_date = report.sections.iter().all(|section| {
+        matches!(
+            section.change,
+            SectionChange::Unchanged | SectionChange::Edited
+        )
+    });
+    Ok(report)
+}
+
+/// Whether a module is at or below a path.
+fn is_at(module: &str, path: &str) -> bool {
+    let path = path.trim_end_matches('/').trim_start_matches("./");
+    path.is_empty()
+        || path == "."
+        || module == path
+        || module
+            .strip_prefix(path)
+            .is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The pages of the folder, by id.
+fn existing(wiki: &Wiki, ctx: &Context) -> Result<BTreeMap<String, Existing>> {
+    let mut found = BTreeMap::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let list = wiki.list_pages(ctx, FOLDER, cursor.as_deref(), 500)?;
+        for page in list.pages {
+            let Ok(id) = PageId::parse(&page.id) else {
+                continue;
+            };
+            let read = wiki.read_page(ctx, &id, None)?;
+            let body = text::body_of(&read.markdown).to_owned();
+            found.insert(
+                page.id,
+                Existing {
+                    marker: Marker::of(&body),
+                    body,
+                    sha256: read.sha256,
+                },
+            );
+        }
+        match list.next {
+            Some(next) => cursor = Some(next),
+            None => return Ok(found),
+        }
+    }
+}
+
+/// Snapshots of the files that are cited.
+struct Snapshots<'a> {
+    code: &'a CodeMap,
+    /// Files that hold secrets.
+    withheld: BTreeSet<String>,
+}
+
+impl<'a> Snapshots<'a> {
+    fn new(code: &'a CodeMap) -> Self {
+        Self {
+            code,
+            withheld: BTreeSet::new(),
+        }
+    }
+
+    /// The sources for the files that a section cites; a file that holds secrets has none.
+    fn of(&mut self, files: &BTreeSet<String>) -> Result<Vec<(String, NewSource)>> {
+        let mut sources = Vec::new();
+        for path in files {
+            if self.withheld.contains(path) {
+                continue;
+            }
+            let Some(bytes) = self.code.bytes(path)? else {
+                continue;
+            };
+            if crate::code::redact(&String::from_utf8_lossy(&bytes)).secrets > 0 {
+                self.withheld.insert(path.clone());
+                continue;
+            }
+            if bytes.is_empty() {
+                continue;
+            }
+            sources.push((path.clone(), source(path, bytes)));
+        }
+        Ok(sources)
+    }
+}
+
+/// Where snapshots say that they come from.
+const ORIGIN: &str = "code:";
+
+fn source(path: &str, content: Vec<u8>) -> NewSource {
+    let mut name = path;
+    while name.len() > 255 {
+        let cut = name.len() - 255;
+        let at = (cut..name.len())
+            .find(|&at| name.is_char_boundary(at))
+            .unwrap_or(name.len());
+        name = &name[at..];
+    }
+    NewSource {
+        name: name.to_owned(),
+        content,
+        media_type: None,
+        origin: Some(format!("{ORIGIN}{path}")),
+    }
+}
+
+fn put(
+    wiki: &Wiki,
+    ctx: &Context,
+    request: &GenerateRequest,
+    section: &Section,
+    existing: &BTreeMap<String, Existing>,
+    snapshots: &mut Snapshots<'_>,
+    report: &mut GenerateReport,
+) -> Result<SectionReport> {
+    let page = section.page();
+    let there = existing.get(&page);
+    let mut done = SectionReport {
+        id: section.id.clone(),
+        page: page.clone(),
+        change: SectionChange::Unchanged,
+        reason: String::new(),
+    };
+    let mut preserved = snapshots.of(&section.files())?;
+    if preserved.is_empty() {
+        // A page cites something that exists: where no file can be preserved, the list of files.
+        preserved.push((
+            String::new(),
+            source("files", snapshots.code.listing().into_bytes()),
+        ));
+    }
+    let ids: BTreeMap<&str, SourceId> = preserved
+        .iter()
+        .map(|(path, source)| (path.as_str(), SourceId::of(&source.content)))
+        .collect();
+    let (body, redacted) = section.render(&ids);
+    let input = marker::hash(&[&section.title, &section.summary, &body]);
+    report.redacted += u64::from(redacted);
+    match there {
+        Some(there)
+            if !request.force
+                && !there
+                    .marker
+                    .as_ref()
+                    .is_some_and(|marker| marker.holds(&there.body)) =>
+        {
+            done.change = SectionChange::Edited;
+            "its page was edited by hand; --force writes it anew".clone_into(&mut done.reason);
+            return Ok(done);
+        }
+        Some(there)
+            if there
+                .marker
+                .as_ref()
+                .is_some_and(|marker| marker.input == input && marker.holds(&there.body)) =>
+        {
+            return Ok(done);
+        }
+        Some(_) => {
+            done.change = SectionChange::Updated;
+            "what it is made from changed".clone_into(&mut done.reason);
+        }
+        None => {
+            done.change = SectionChange::Created;
+            "it has no page".clone_into(&mut done.reason);
+        }
+    }
+    if request.dry_run {
+        return Ok(done);
+    }
+    let written = write(wiki, ctx, section, &page, &body, &input, preserved, there);
+    match written {
+        Ok(count) => report.snapshots += count,
+        Err(error)
+            if matches!(
+                error.code(),
+                ErrorCode::Aborted | ErrorCode::StoreBusy | ErrorCode::StoreFull
+            ) =>
+        {
+            return Err(error);
+        }
+        Err(error) => {
+            done.change = SectionChange::Failed;
+            done.reason = error.to_string();
+        }
+    }
+    Ok(done)
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one step of `put`, cut for reading"
+)]
+fn write(
+    wiki: &Wiki,
+    ctx: &Context,
+    section: &Section,
+    page: &str,
+    body: &str,
+    input: &str,
+    preserved: Vec<(String, NewSource)>,
+    there: Option<&Existing>,
+) -> Result<u64> {
+    let id = PageId::parse(page)
+        .map_err(|cause| Error::new(ErrorCode::InvalidPath, format!("{page}: {cause}")))?;
+    let mut sources: Vec<SourceId> = preserved
+        .iter()
+        .map(|(_, source)| SourceId::of(&source.content))
+        .collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let count = wiki.preserve(
+        ctx,
+        preserved.into_iter().map(|(_, source)| source).collect(),
+    )?;
+    let expected = match there {
+        Some(there) => crate::id::ContentHash::parse(&there.sha256)
+            .map_or(Expectation::Any, Expectation::Sha256),
+        None => Expectation::Absent,
+    };
+    wiki.put_generated(
+        ctx,
+        UpsertPage {
+            id,
+            title: section.title.clone(),
+            summary: section.summary.clone(),
+            sources,
+            body: marker::mark(body, input),
+            expected,
+            message: String::new(),
+        },
+    )?;
+    Ok(count)
+}
+
+/// Takes away the page of a section whose subject is gone; one that a person made or edited stays.
+fn remove(
+    wiki: &Wiki,
+    ctx: &Context,
+    request: &GenerateRequest,
+    page: &str,
+    there: &Existing,
+) -> Result<Option<SectionReport>> {
+    // A page of a person's own, in this folder.
+    let Some(marker) = &there.marker else {
+        return Ok(None);
+    };
+    let mut done = SectionReport {
+        id: page.strip_prefix(FOLDER).unwrap_or(page).to_owned(),
+        page: page.to_owned(),
+        change: SectionChange::Removed,
+        reason: "its subject is gone".to_owned(),
+    };
+    if !request.force && !marker.holds(&there.body) {
+        done.change = SectionChange::Edited;
+        "its subject is gone, but its page was edited by hand".clone_into(&mut done.reason);
+        return Ok(Some(done));
+    }
+    if !request.dry_run {
+        let id = PageId::parse(page)
+            .map_err(|cause| Error::new(ErrorCode::InvalidPath, format!("{page}: {cause}")))?;
+        wiki.delete_page(ctx, &id, Expectation::Any, "its subject is gone")?;
+    }
+    Ok(Some(done))
+}
+
+/// Shows the code wiki, or one section of it, as its pages are now.
+///
+/// # Errors
+/// `PAGE_NOT_FOUND` where nothing was generated, or no such section.
+pub fn show(wiki: &Wiki, ctx: &Context, section: Option<&str>) -> Result<ShowReport> {
+    let code = wiki.code_map(ctx)?;
+    let mut report = ShowReport {
+        schema_version: SCHEMA_VERSION,
+        project: code.name.clone(),
+        generated_at: String::new(),
+        file_count: code.files.len() as u64,
+        signature: code.signature.clone(),
+        sections: Vec::new(),
+    };
+    for (page, there) in existing(wiki, ctx)? {
+        if there.marker.is_none() {
+            continue;
+        }
+        let id = page.strip_prefix(FOLDER).unwrap_or(&page).to_owned();
+        if section.is_some_and(|wanted| wanted.trim_end_matches('/') != id) {
+            continue;
+        }
+        let Ok(page_id) = PageId::parse(&page) else {
+            continue;
+        };
+        let read = wiki.read_page(ctx, &page_id, None)?;
+        let (_, at) = wiki.last_written(ctx, &page_id)?;
+        report.generated_at = report.generated_at.max(at);
+        report.sections.push(ShownSection {
+            id,
+            title: read.metadata.title,
+            citations: text::citations(&there.body),
+            diagram: text::diagram(&there.body),
+            body: there.body,
+        });
+    }
+    if report.sections.is_empty() {
+        let error = match section {
+            Some(section) => Error::new(
+                ErrorCode::PageNotFound,
+                format!("there is no section {section:?}"),
+            ),
+            None => Error::new(ErrorCode::PageNotFound, "no code wiki was generated yet"),
+        };
+        return Err(
+            error.with_hint("`llmwiki generate` makes it; `llmwiki show` lists the sections")
+        );
+    }
+    report.sections.sort_by_key(|section| {
+        let place = sections::WHOLE
+            .iter()
+            .position(|known| *known == section.id);
+        (place.unwrap_or(sections::WHOLE.len()), section.id.clone())
+    });
+    Ok(report)
+}

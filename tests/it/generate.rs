@@ -1,0 +1,270 @@
+//! The code wiki: what is written, what is kept, what changes when.
+
+use serde_json::Value;
+
+use super::cli_support::Shell;
+
+/// A small program of several modules.
+fn project() -> Shell {
+    let shell = Shell::new();
+    shell.write(
+        "README.md",
+        "# Tool\n\n[![badge](x)](y)\n\nTool reads settings and serves [pages](https://example.org) over a socket.\n",
+    );
+    shell.write(
+        "src/main.rs",
+        "//! Starts the server.\n\nmod config;\n\n/// Begins.\nfn main() {\n    let settings = load_settings();\n    serve_pages(settings);\n}\n",
+    );
+    shell.write(
+        "src/config/mod.rs",
+        "//! Settings from files.\n\n/// What is set. More.\npub struct Settings;\n\n/// Reads the settings.\npub fn load_settings() -> Settings {\n    Settings\n}\n",
+    );
+    shell.write(
+        "src/web/mod.rs",
+        "//! The server.\n\nuse crate::config::Settings;\n\n/// Serves pages.\npub fn serve_pages(settings: Settings) {}\n",
+    );
+    shell.write(
+        "tests/all.rs",
+        "#[test]\nfn works() { serve_pages(load_settings()); }\n",
+    );
+    shell
+}
+
+fn generate(shell: &Shell, more: &[&str]) -> Value {
+    shell
+        .run([&["generate", "--json"], more].concat())
+        .done()
+        .json()
+}
+
+fn changes(report: &Value) -> Vec<(String, String)> {
+    let mut changes: Vec<_> = report["sections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|section| {
+            (
+                section["id"].as_str().unwrap().to_owned(),
+                section["change"].as_str().unwrap().to_owned(),
+            )
+        })
+        .filter(|(_, change)| change != "unchanged")
+        .collect();
+    changes.sort();
+    changes
+}
+
+fn body(shell: &Shell, section: &str) -> String {
+    let shown = shell.run(["show", section, "--json"]).done().json();
+    shown["sections"][0]["body"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_wiki_says_what_a_project_is_and_every_citation_opens() {
+    let shell = project();
+    let report = generate(&shell, &[]);
+    assert_eq!(report["upToDate"], false);
+    assert_eq!(
+        changes(&report)
+            .into_iter()
+            .map(|(id, _)| id)
+            .collect::<Vec<_>>(),
+        [
+            "architecture",
+            "data-flow",
+            "index",
+            "modules",
+            "modules/src",
+            "modules/src/config",
+            "modules/src/web"
+        ]
+    );
+    let index = body(&shell, "index");
+    for part in [
+        "Tool reads settings and serves pages over a socket.",
+        "`src/main.rs`",
+        "[Architecture](architecture.md)",
+    ] {
+        assert!(index.contains(part), "{part}: {index}");
+    }
+    let web = body(&shell, "modules/src/web");
+    for part in [
+        "The server.",
+        "## Uses",
+        "`Settings`",
+        "## Used by",
+        "`serve_pages`",
+        "Serves pages.",
+    ] {
+        assert!(web.contains(part), "{part}: {web}");
+    }
+    let flow = body(&shell, "data-flow");
+    assert!(
+        flow.contains("`load_settings` of `src/config/mod.rs`"),
+        "{flow}"
+    );
+    let shown = shell.run(["show", "--json"]).done().json();
+    assert_eq!(shown["sections"][0]["id"], "index");
+    assert!(
+        shown["sections"][1]["diagram"]
+            .as_str()
+            .unwrap()
+            .contains("-->")
+    );
+    let mut count = 0;
+    for section in shown["sections"].as_array().unwrap() {
+        for citation in section["citations"].as_array().unwrap() {
+            let id = citation["sourceId"].as_str().unwrap();
+            let source = shell.run(["read-source", id, "--json"]).done().json();
+            let file = citation["file"].as_str().unwrap();
+            let text = std::fs::read_to_string(shell.path().join(file)).unwrap();
+            assert_eq!(source["content"], text);
+            assert!(citation["line"].as_u64().unwrap() <= text.lines().count() as u64);
+            count += 1;
+        }
+        // The page file holds what is shown.
+        let page = shell.path().join(format!(
+            ".llmwiki/pages/code/{}.md",
+            section["id"].as_str().unwrap()
+        ));
+        let file = std::fs::read_to_string(page).unwrap();
+        assert!(file.ends_with(section["body"].as_str().unwrap()));
+    }
+    assert!(count > 10, "{count}");
+    let lint = shell.run(["lint", "--json"]);
+    assert_eq!(
+        (lint.status, &lint.json()["warningCount"]),
+        (0, &0.into()),
+        "{}",
+        lint.text()
+    );
+}
+
+#[test]
+fn only_what_changed_is_written_and_nothing_stale_stays() {
+    let shell = project();
+    generate(&shell, &[]);
+    assert_eq!(generate(&shell, &[])["upToDate"], true);
+    shell.write(
+        "src/web/mod.rs",
+        "//! The server.\n\nuse crate::config::Settings;\n\n/// Serves pages, quickly.\npub fn serve_pages(settings: Settings) {}\n",
+    );
+    let planned = generate(&shell, &["--dry-run"]);
+    let done = generate(&shell, &[]);
+    assert_eq!(changes(&planned), changes(&done));
+    let changed: Vec<String> = changes(&done).into_iter().map(|(id, _)| id).collect();
+    assert!(
+        changed.contains(&"modules/src/web".to_owned()),
+        "{changed:?}"
+    );
+    assert!(
+        !changed.contains(&"modules/src/config".to_owned()),
+        "{changed:?}"
+    );
+    assert!(body(&shell, "modules/src/web").contains("Serves pages, quickly."));
+    std::fs::remove_dir_all(shell.path().join("src/web")).unwrap();
+    let gone = generate(&shell, &[]);
+    assert!(changes(&gone).contains(&("modules/src/web".to_owned(), "removed".to_owned())));
+    assert!(
+        !shell
+            .path()
+            .join(".llmwiki/pages/code/modules/src/web.md")
+            .exists()
+    );
+    assert_eq!(shell.run(["lint", "--json"]).json()["errorCount"], 0);
+}
+
+#[test]
+fn equal_code_gives_equal_bytes() {
+    let shell = project();
+    let pages = || {
+        generate(&shell, &[]);
+        let shown = shell.run(["show", "--json"]).done().json();
+        shown["sections"].to_string()
+    };
+    let first = pages();
+    std::fs::remove_dir_all(shell.path().join(".llmwiki")).unwrap();
+    assert_eq!(pages(), first);
+}
+
+#[test]
+fn an_edited_page_is_kept_without_force() {
+    let shell = project();
+    generate(&shell, &[]);
+    let page = shell.path().join(".llmwiki/pages/code/index.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    std::fs::write(&page, text.replace("Tool reads", "Our tool reads")).unwrap();
+    let report = generate(&shell, &[]);
+    assert_eq!(
+        changes(&report),
+        [("index".to_owned(), "edited".to_owned())]
+    );
+    assert!(
+        std::fs::read_to_string(&page)
+            .unwrap()
+            .contains("Our tool reads")
+    );
+    let report = generate(&shell, &["--force"]);
+    assert!(changes(&report).contains(&("index".to_owned(), "updated".to_owned())));
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), text);
+}
+
+#[test]
+fn secrets_reach_neither_pages_nor_snapshots() {
+    let shell = project();
+    let secret = concat!("gh", "p_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5");
+    shell.write(
+        "src/config/keys.rs",
+        format!("//! Keys such as {secret}, by ann@mail.company.com.\n\npub const ACCESS: &str = \"{secret}\";\n"),
+    );
+    let report = generate(&shell, &[]);
+    assert_eq!(report["withheld"][0], "src/config/keys.rs");
+    assert!(report["redacted"].as_u64().unwrap() >= 2);
+    let body = body(&shell, "modules/src/config");
+    assert!(body.contains("`src/config/keys.rs:3`"), "{body}");
+    let mut folders = vec![
+        shell.path().join(".llmwiki/pages"),
+        shell.path().join(".llmwiki/sources"),
+    ];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+                assert!(
+                    !text.contains(secret) && !text.contains("ann@mail"),
+                    "{}",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn one_module_can_be_asked_for_and_names_that_make_no_page_id_are_spelled() {
+    let shell = project();
+    shell.write("src/100%/x.md.rs", "pub fn percent_function() {}\n");
+    let report = generate(&shell, &["src/config"]);
+    let ids: Vec<String> = changes(&report).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(
+        ids,
+        [
+            "architecture",
+            "data-flow",
+            "index",
+            "modules",
+            "modules/src/config"
+        ]
+    );
+    generate(&shell, &[]);
+    assert!(body(&shell, "modules/src/100~25").contains("percent_function"));
+    let refused = shell.run(["generate", "no/such", "--json"]);
+    assert_eq!(refused.error_code(), "INVALID_ARGUMENT");
+    assert_eq!(
+        shell.run(["show", "no-such", "--json"]).error_code(),
+        "PAGE_NOT_FOUND"
+    );
+}

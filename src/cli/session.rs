@@ -1,5 +1,6 @@
 //! What a command works with: the wiki that the flags name, its context, and the console.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Exit;
@@ -8,7 +9,7 @@ use super::globals::Globals;
 use super::output::{Console, Failure};
 use super::progress::Bars;
 use super::signals::{self, Waiting};
-use crate::config::{self, Chosen, Environment, Loaded};
+use crate::config::{self, Chosen, Environment, Flags, Loaded};
 use crate::context::{Cancellation, Clock, Context, FixedClock, SystemClock};
 use crate::error::{Error, ErrorCode};
 use crate::wiki::Wiki;
@@ -30,14 +31,17 @@ pub(crate) struct Session {
     pub(crate) console: Console,
     pub(crate) chosen: Chosen,
     pub(crate) waiting: Waiting,
+    environment: Environment,
+    flags: Flags,
     bars: Option<Arc<Bars>>,
 }
 
 impl Session {
     pub(crate) fn open(globals: &Globals, console: Console, needs: Needs) -> Result<Self, Error> {
         let environment = Environment::of_process()?;
+        let flags = globals.flags();
         let loaded = if needs.wiki {
-            config::load(&environment, &globals.flags())?
+            config::load(&environment, &flags)?
         } else {
             Loaded::default()
         };
@@ -61,7 +65,39 @@ impl Session {
             console,
             chosen: loaded.chosen,
             waiting,
+            environment,
+            flags,
             bars,
+        })
+    }
+
+    /// The working directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.environment.directory
+    }
+
+    /// Whether a flag or a variable says where the wiki or its project is.
+    pub(crate) fn names_its_place(&self) -> bool {
+        matches!(self.chosen, Chosen::Flag | Chosen::Variable)
+            || self.wiki.config().project.is_some()
+    }
+
+    /// The same flags, as if the program had been started in `directory`.
+    pub(crate) fn started_in(&self, directory: &Path) -> Result<Self, Error> {
+        let mut environment = self.environment.clone();
+        directory.clone_into(&mut environment.directory);
+        let loaded = config::load(&environment, &self.flags)?;
+        let mut ctx = self.ctx.clone();
+        ctx.limits = loaded.config.limits.clone();
+        Ok(Self {
+            wiki: Wiki::new(loaded.root, loaded.config),
+            ctx,
+            console: self.console.clone(),
+            chosen: loaded.chosen,
+            waiting: self.waiting.clone(),
+            environment,
+            flags: self.flags.clone(),
+            bars: self.bars.clone(),
         })
     }
 

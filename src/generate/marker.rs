@@ -1,17 +1,28 @@
-//! The comment at the end of a generated page: what it was made from, and what it said then.
+//! The comment at the end of a generated page: what it said when it was made, and of which code.
 
 use crate::id::ContentHash;
 
 /// How the comment begins.
 const OPENING: &str = "<!-- llmwiki:generated ";
 
+/// The code that the whole was made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct About {
+    /// Hash of the code.
+    pub(super) signature: String,
+    /// Number of its files.
+    pub(super) files: u64,
+}
+
 /// What a page says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marker {
-    /// Hash of what the page was made from.
-    pub(super) input: String,
     /// Hash of the text above the comment.
     text: String,
+    /// Hash of title and summary.
+    head: String,
+    /// On the page about the whole.
+    pub(super) about: Option<About>,
 }
 
 /// A short hash of some texts.
@@ -26,12 +37,16 @@ pub(super) fn hash(parts: &[&str]) -> String {
     hash
 }
 
-/// A body with its comment.
-pub(super) fn mark(body: &str, input: &str) -> String {
+/// A body with its comment. `more` is what is said beside the body, in the frontmatter.
+pub(super) fn mark(body: &str, more: &[&str], about: Option<&About>) -> String {
     let body = body.trim_end();
+    let about = about.map_or_else(String::new, |about| {
+        format!(" code={} files={}", about.signature, about.files)
+    });
     format!(
-        "{body}\n\n{OPENING}input={input} text={} -->\n",
-        hash(&[body])
+        "{body}\n\n{OPENING}text={} head={}{about} -->\n",
+        hash(&[body]),
+        hash(more)
     )
 }
 
@@ -49,15 +64,23 @@ impl Marker {
                 .map(str::to_owned)
         };
         Some(Self {
-            input: field("input")?,
             text: field("text")?,
+            head: field("head")?,
+            about: field("code")
+                .zip(field("files"))
+                .and_then(|(signature, files)| {
+                    Some(About {
+                        signature,
+                        files: files.parse().ok()?,
+                    })
+                }),
         })
     }
 
-    /// Whether the text is as it was written.
-    pub(super) fn holds(&self, body: &str) -> bool {
+    /// Whether body, title and summary are as they were written.
+    pub(super) fn holds(&self, body: &str, more: &[&str]) -> bool {
         let above = body.rfind(OPENING).map_or(body, |start| &body[..start]);
-        hash(&[above.trim_end()]) == self.text
+        hash(&[above.trim_end()]) == self.text && hash(more) == self.head
     }
 }
 
@@ -67,11 +90,16 @@ mod tests {
 
     #[test]
     fn an_edit_shows_wherever_it_is() {
-        let body = mark("# A\n\ntext\n", "abc");
+        let about = About {
+            signature: "abc".to_owned(),
+            files: 7,
+        };
+        let body = mark("# A\n\ntext\n", &["A"], Some(&about));
         let marker = Marker::of(&body).unwrap();
-        assert_eq!(marker.input, "abc");
-        assert!(marker.holds(&body));
-        assert!(!marker.holds(&body.replace("text\n", "other\n")));
+        assert_eq!(marker.about, Some(about));
+        assert!(marker.holds(&body, &["A"]));
+        assert!(!marker.holds(&body, &["B"]));
+        assert!(!marker.holds(&body.replace("text\n", "other\n"), &["A"]));
         assert!(Marker::of(&format!("{body}more\n")).is_none());
         assert!(Marker::of("# A\n").is_none());
     }

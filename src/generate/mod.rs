@@ -19,11 +19,11 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
-use crate::id::{PageId, SourceId};
+use crate::id::{ContentHash, PageId, SourceId};
 use crate::wiki::{CodeMap, Expectation, NewSource, UpsertPage, Wiki};
 
 use map::Map;
-use marker::Marker;
+use marker::{About, Marker};
 use sections::Section;
 
 /// Version of the layout of a report of `show`.
@@ -144,11 +144,22 @@ pub struct ShowReport {
     pub sections: Vec<ShownSection>,
 }
 
-/// A generated page that is there.
+/// A page that is there.
 struct Existing {
+    title: String,
+    summary: String,
     body: String,
     sha256: String,
     marker: Option<Marker>,
+}
+
+impl Existing {
+    /// Whether it is what was generated.
+    fn is_untouched(&self) -> bool {
+        self.marker
+            .as_ref()
+            .is_some_and(|marker| marker.holds(&self.body, &[&self.title, &self.summary]))
+    }
 }
 
 /// Brings the code wiki up to date.
@@ -196,29 +207,36 @@ pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result
                 .is_none_or(|module| is_at(module, path))
         });
     }
-    let mut snapshots = Snapshots::new(&code);
+    let mut writer = Writer {
+        wiki,
+        ctx,
+        request,
+        code: &code,
+        existing: &existing,
+        snapshots: BTreeMap::new(),
+        preserved: BTreeSet::new(),
+        sources: Vec::new(),
+        bytes: 0,
+        pages: Vec::new(),
+    };
     for section in made {
         ctx.check()?;
-        let done = put(
-            wiki,
-            ctx,
-            request,
-            &section,
-            &existing,
-            &mut snapshots,
-            &mut report,
-        )?;
-        report.sections.push(done);
+        writer.put(section, &mut report)?;
         let count = report.sections.len() as u64;
         ctx.progress("writing pages", count, Some(ids.len() as u64));
     }
+    writer.flush(&mut report)?;
+    let withheld = writer.snapshots.into_iter();
+    report.withheld = withheld
+        .filter(|(_, id)| id.is_none())
+        .map(|(path, _)| path)
+        .collect();
     if request.path.is_none() {
         for (page, there) in existing.iter().filter(|(page, _)| !ids.contains(*page)) {
             let done = remove(wiki, ctx, request, page, there)?;
             report.sections.extend(done);
         }
     }
-    report.withheld = snapshots.withheld.into_iter().collect();
     report.up_to_date = report.sections.iter().all(|section| {
         matches!(
             section.change,
@@ -254,6 +272,8 @@ fn existing(wiki: &Wiki, ctx: &Context) -> Result<BTreeMap<String, Existing>> {
             found.insert(
                 page.id,
                 Existing {
+                    title: read.metadata.title,
+                    summary: read.metadata.summary,
                     marker: Marker::of(&body),
                     body,
                     sha256: read.sha256,
@@ -264,44 +284,6 @@ fn existing(wiki: &Wiki, ctx: &Context) -> Result<BTreeMap<String, Existing>> {
             Some(next) => cursor = Some(next),
             None => return Ok(found),
         }
-    }
-}
-
-/// Snapshots of the files that are cited.
-struct Snapshots<'a> {
-    code: &'a CodeMap,
-    /// Files that hold secrets.
-    withheld: BTreeSet<String>,
-}
-
-impl<'a> Snapshots<'a> {
-    fn new(code: &'a CodeMap) -> Self {
-        Self {
-            code,
-            withheld: BTreeSet::new(),
-        }
-    }
-
-    /// The sources for the files that a section cites; a file that holds secrets has none.
-    fn of(&mut self, files: &BTreeSet<String>) -> Result<Vec<(String, NewSource)>> {
-        let mut sources = Vec::new();
-        for path in files {
-            if self.withheld.contains(path) {
-                continue;
-            }
-            let Some(bytes) = self.code.bytes(path)? else {
-                continue;
-            };
-            if crate::code::redact(&String::from_utf8_lossy(&bytes)).secrets > 0 {
-                self.withheld.insert(path.clone());
-                continue;
-            }
-            if bytes.is_empty() {
-                continue;
-            }
-            sources.push((path.clone(), source(path, bytes)));
-        }
-        Ok(sources)
     }
 }
 
@@ -325,133 +307,176 @@ fn source(path: &str, content: Vec<u8>) -> NewSource {
     }
 }
 
-fn put(
-    wiki: &Wiki,
-    ctx: &Context,
-    request: &GenerateRequest,
-    section: &Section,
-    existing: &BTreeMap<String, Existing>,
-    snapshots: &mut Snapshots<'_>,
-    report: &mut GenerateReport,
-) -> Result<SectionReport> {
-    let page = section.page();
-    let there = existing.get(&page);
-    let mut done = SectionReport {
-        id: section.id.clone(),
-        page: page.clone(),
-        change: SectionChange::Unchanged,
-        reason: String::new(),
-    };
-    let mut preserved = snapshots.of(&section.files())?;
-    if preserved.is_empty() {
-        // A page cites something that exists: where no file can be preserved, the list of files.
-        preserved.push((
-            String::new(),
-            source("files", snapshots.code.listing().into_bytes()),
-        ));
-    }
-    let ids: BTreeMap<&str, SourceId> = preserved
-        .iter()
-        .map(|(path, source)| (path.as_str(), SourceId::of(&source.content)))
-        .collect();
-    let (body, redacted) = section.render(&ids);
-    let input = marker::hash(&[&section.title, &section.summary, &body]);
-    report.redacted += u64::from(redacted);
-    match there {
-        Some(there)
-            if !request.force
-                && !there
-                    .marker
-                    .as_ref()
-                    .is_some_and(|marker| marker.holds(&there.body)) =>
-        {
-            done.change = SectionChange::Edited;
-            "its page was edited by hand; --force writes it anew".clone_into(&mut done.reason);
-            return Ok(done);
-        }
-        Some(there)
-            if there
-                .marker
-                .as_ref()
-                .is_some_and(|marker| marker.input == input && marker.holds(&there.body)) =>
-        {
-            return Ok(done);
-        }
-        Some(_) => {
-            done.change = SectionChange::Updated;
-            "what it is made from changed".clone_into(&mut done.reason);
-        }
-        None => {
-            done.change = SectionChange::Created;
-            "it has no page".clone_into(&mut done.reason);
-        }
-    }
-    if request.dry_run {
-        return Ok(done);
-    }
-    let written = write(wiki, ctx, section, &page, &body, &input, preserved, there);
-    match written {
-        Ok(count) => report.snapshots += count,
-        Err(error)
-            if matches!(
-                error.code(),
-                ErrorCode::Aborted | ErrorCode::StoreBusy | ErrorCode::StoreFull
-            ) =>
-        {
-            return Err(error);
-        }
-        Err(error) => {
-            done.change = SectionChange::Failed;
-            done.reason = error.to_string();
-        }
-    }
-    Ok(done)
+/// Most pages of one transaction, and most bytes of the snapshots that go with them.
+const BATCH_PAGES: usize = 128;
+const BATCH_BYTES: usize = 16 << 20;
+
+/// Writes sections, several in one transaction.
+struct Writer<'a> {
+    wiki: &'a Wiki,
+    ctx: &'a Context,
+    request: &'a GenerateRequest,
+    code: &'a CodeMap,
+    existing: &'a BTreeMap<String, Existing>,
+    /// Snapshot of each file that was cited so far; none for one that holds secrets.
+    snapshots: BTreeMap<String, Option<SourceId>>,
+    /// Snapshots that are preserved, or are among the sources below.
+    preserved: BTreeSet<SourceId>,
+    sources: Vec<NewSource>,
+    bytes: usize,
+    /// Pages that wait, with the places of their reports.
+    pages: Vec<(usize, UpsertPage)>,
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one step of `put`, cut for reading"
-)]
-fn write(
-    wiki: &Wiki,
-    ctx: &Context,
-    section: &Section,
-    page: &str,
-    body: &str,
-    input: &str,
-    preserved: Vec<(String, NewSource)>,
-    there: Option<&Existing>,
-) -> Result<u64> {
-    let id = PageId::parse(page)
-        .map_err(|cause| Error::new(ErrorCode::InvalidPath, format!("{page}: {cause}")))?;
-    let mut sources: Vec<SourceId> = preserved
-        .iter()
-        .map(|(_, source)| SourceId::of(&source.content))
-        .collect();
-    sources.sort_unstable();
-    sources.dedup();
-    let count = wiki.preserve(
-        ctx,
-        preserved.into_iter().map(|(_, source)| source).collect(),
-    )?;
-    let expected = match there {
-        Some(there) => crate::id::ContentHash::parse(&there.sha256)
-            .map_or(Expectation::Any, Expectation::Sha256),
-        None => Expectation::Absent,
-    };
-    wiki.put_generated(
-        ctx,
-        UpsertPage {
-            id,
-            title: section.title.clone(),
-            summary: section.summary.clone(),
-            sources,
-            body: marker::mark(body, input),
-            expected,
-            message: String::new(),
-        },
-    )?;
-    Ok(count)
+impl Writer<'_> {
+    /// The snapshot of a file; none for one that holds secrets.
+    fn snapshot(&mut self, path: &str) -> Option<SourceId> {
+        if let Some(known) = self.snapshots.get(path) {
+            return *known;
+        }
+        let file = self.code.file(path).filter(|file| file.lines > 0)?;
+        let text = self.code.text(path)?;
+        let id =
+            (crate::code::redact(&text).secrets == 0).then(|| SourceId::from_hash(file.sha256));
+        self.snapshots.insert(path.to_owned(), id);
+        id
+    }
+
+    /// Renders a section, and has its page written if it is not as it should be.
+    fn put(&mut self, mut section: Section, report: &mut GenerateReport) -> Result<()> {
+        let page = section.page();
+        section.fit(usize::try_from(self.ctx.limits.max_page_bytes).unwrap_or(usize::MAX));
+        let files = section.files();
+        let mut ids: BTreeMap<&str, SourceId> = BTreeMap::new();
+        for path in &files {
+            if let Some(id) = self.snapshot(path) {
+                ids.insert(path, id);
+            }
+        }
+        let listing = (ids.is_empty()).then(|| self.code.listing().into_bytes());
+        if let Some(listing) = &listing {
+            // A page cites something that exists: where no file can be preserved, the list of
+            // files.
+            ids.insert("", SourceId::of(listing));
+        }
+        let (body, redacted) = section.render(&ids);
+        report.redacted += u64::from(redacted);
+        let about = (section.id == sections::WHOLE[0]).then(|| About {
+            signature: self.code.signature.clone(),
+            files: self.code.files.len() as u64,
+        });
+        let body = marker::mark(&body, &[&section.title, &section.summary], about.as_ref());
+        let there = self.existing.get(&page);
+        let (change, reason) = match there {
+            Some(there) if there.body == body && there.is_untouched() => {
+                (SectionChange::Unchanged, "")
+            }
+            Some(there) if !self.request.force && !there.is_untouched() => (
+                SectionChange::Edited,
+                "its page was edited by hand; --force writes it anew",
+            ),
+            Some(_) => (SectionChange::Updated, "what it is made from changed"),
+            None => (SectionChange::Created, "it has no page"),
+        };
+        let at = report.sections.len();
+        report.sections.push(SectionReport {
+            id: section.id.clone(),
+            page: page.clone(),
+            change,
+            reason: reason.to_owned(),
+        });
+        if self.request.dry_run
+            || !matches!(change, SectionChange::Updated | SectionChange::Created)
+        {
+            return Ok(());
+        }
+        let mut fail = |error: &Error| {
+            report.sections[at].change = SectionChange::Failed;
+            report.sections[at].reason = error.to_string();
+        };
+        let id = match PageId::parse(&page) {
+            Ok(id) => id,
+            Err(error) => {
+                fail(&Error::new(
+                    ErrorCode::InvalidPath,
+                    format!("{page}: {error}"),
+                ));
+                return Ok(());
+            }
+        };
+        for (path, id) in &ids {
+            if let Err(error) = self.preserve(path, *id, listing.as_deref()) {
+                fail(&error);
+                return Ok(());
+            }
+        }
+        let expected = there.map_or(Expectation::Absent, |there| {
+            ContentHash::parse(&there.sha256).map_or(Expectation::Any, Expectation::Sha256)
+        });
+        let sources: BTreeSet<SourceId> = ids.into_values().collect();
+        self.pages.push((
+            at,
+            UpsertPage {
+                id,
+                title: section.title,
+                summary: section.summary,
+                sources: sources.into_iter().collect(),
+                body,
+                expected,
+                message: String::new(),
+            },
+        ));
+        if self.pages.len() >= BATCH_PAGES || self.bytes >= BATCH_BYTES {
+            self.flush(report)?;
+        }
+        Ok(())
+    }
+
+    /// Has the snapshot of a file preserved with the next pages.
+    fn preserve(&mut self, path: &str, id: SourceId, listing: Option<&[u8]>) -> Result<()> {
+        if self.preserved.contains(&id) {
+            return Ok(());
+        }
+        if !self.wiki.is_preserved(self.ctx, id)? {
+            let (name, bytes) = match listing {
+                Some(listing) => ("files", listing.to_vec()),
+                None => match self.code.bytes(path)? {
+                    Some(bytes) => (path, bytes),
+                    None => {
+                        return Err(Error::new(
+                            ErrorCode::Conflict,
+                            format!("{path} changed while it was described"),
+                        )
+                        .with_hint("run `llmwiki generate` again"));
+                    }
+                },
+            };
+            self.bytes += bytes.len();
+            self.sources.push(source(name, bytes));
+        }
+        self.preserved.insert(id);
+        Ok(())
+    }
+
+    /// Writes what waits.
+    fn flush(&mut self, report: &mut GenerateReport) -> Result<()> {
+        if self.pages.is_empty() {
+            return Ok(());
+        }
+        self.bytes = 0;
+        let sources = std::mem::take(&mut self.sources);
+        let (places, pages): (Vec<usize>, Vec<UpsertPage>) =
+            std::mem::take(&mut self.pages).into_iter().unzip();
+        let (added, outcomes) = self.wiki.put_generated(self.ctx, sources, pages)?;
+        report.snapshots += added;
+        for (at, outcome) in places.into_iter().zip(outcomes) {
+            if let Err(error) = outcome {
+                report.sections[at].change = SectionChange::Failed;
+                report.sections[at].reason = error.to_string();
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Takes away the page of a section whose subject is gone; one that a person made or edited stays.
@@ -463,16 +488,16 @@ fn remove(
     there: &Existing,
 ) -> Result<Option<SectionReport>> {
     // A page of a person's own, in this folder.
-    let Some(marker) = &there.marker else {
+    if there.marker.is_none() {
         return Ok(None);
-    };
+    }
     let mut done = SectionReport {
         id: page.strip_prefix(FOLDER).unwrap_or(page).to_owned(),
         page: page.to_owned(),
         change: SectionChange::Removed,
         reason: "its subject is gone".to_owned(),
     };
-    if !request.force && !marker.holds(&there.body) {
+    if !request.force && !there.is_untouched() {
         done.change = SectionChange::Edited;
         "its subject is gone, but its page was edited by hand".clone_into(&mut done.reason);
         return Ok(Some(done));
@@ -490,13 +515,12 @@ fn remove(
 /// # Errors
 /// `PAGE_NOT_FOUND` where nothing was generated, or no such section.
 pub fn show(wiki: &Wiki, ctx: &Context, section: Option<&str>) -> Result<ShowReport> {
-    let code = wiki.code_map(ctx)?;
     let mut report = ShowReport {
         schema_version: SCHEMA_VERSION,
-        project: code.name.clone(),
+        project: String::new(),
         generated_at: String::new(),
-        file_count: code.files.len() as u64,
-        signature: code.signature.clone(),
+        file_count: 0,
+        signature: String::new(),
         sections: Vec::new(),
     };
     for (page, there) in existing(wiki, ctx)? {
@@ -504,18 +528,24 @@ pub fn show(wiki: &Wiki, ctx: &Context, section: Option<&str>) -> Result<ShowRep
             continue;
         }
         let id = page.strip_prefix(FOLDER).unwrap_or(&page).to_owned();
+        if id == sections::WHOLE[0] {
+            report.project.clone_from(&there.title);
+            if let Some(about) = there.marker.and_then(|marker| marker.about) {
+                report.file_count = about.files;
+                report.signature = about.signature;
+            }
+        }
         if section.is_some_and(|wanted| wanted.trim_end_matches('/') != id) {
             continue;
         }
         let Ok(page_id) = PageId::parse(&page) else {
             continue;
         };
-        let read = wiki.read_page(ctx, &page_id, None)?;
         let (_, at) = wiki.last_written(ctx, &page_id)?;
         report.generated_at = report.generated_at.max(at);
         report.sections.push(ShownSection {
             id,
-            title: read.metadata.title,
+            title: there.title,
             citations: text::citations(&there.body),
             diagram: text::diagram(&there.body),
             body: there.body,

@@ -70,6 +70,36 @@ impl Section {
         cited.collect()
     }
 
+    /// Leaves out what does not fit on a page of this size, and says so.
+    pub(super) fn fit(&mut self, most: usize) {
+        // Room for the frontmatter and the comment at the end.
+        let most = most.saturating_sub(self.title.len() + 2 * self.summary.len() + 600);
+        let mut size = 0;
+        let mut cited: BTreeSet<&str> = BTreeSet::new();
+        let over = self.parts.iter().position(|part| {
+            size += match part {
+                Part::Text(text) => text.len(),
+                // The link, and the source in the frontmatter.
+                Part::Cite { file, .. } if cited.insert(file) => 2 * file.len() + 200,
+                Part::Cite { file, .. } => 2 * file.len() + 120,
+            };
+            size > most
+        });
+        let Some(over) = over else {
+            return;
+        };
+        self.parts.truncate(over);
+        while let Some(part) = self.parts.pop() {
+            if let Part::Text(text) = part
+                && let Some(end) = text.rfind('\n')
+            {
+                self.parts.push(Part::Text(text[..end].to_owned()));
+                break;
+            }
+        }
+        self.text("\n\nThe rest does not fit on a page of this size.\n");
+    }
+
     /// The body, with links to these snapshots, and how much was redacted in it.
     pub(super) fn render(&self, snapshots: &BTreeMap<&str, SourceId>) -> (String, u32) {
         let mut body = String::new();

@@ -18,7 +18,8 @@ use crate::wiki::Wiki;
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct Generate {
-    /// Only modules at or below this folder or file of the project, and what is about the whole.
+    /// Only modules at or below this folder or file of the project, and what is about the whole;
+    /// on the console also another project.
     #[serde(default)]
     #[cfg_attr(feature = "cli", arg(value_name = "PATH"))]
     pub path: Option<String>,

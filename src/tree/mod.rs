@@ -40,8 +40,8 @@ pub use file_system::FileSystem;
 pub use git::git_is_busy;
 pub use lock::RootLock;
 pub use outside::{
-    find_upward, is_program, open_input, read_input, read_optional, read_private, write_output,
-    write_private,
+    find_upward, is_program, open_input, read_input, read_optional, read_private, resolved,
+    write_output, write_private,
 };
 pub use path::{RelPath, escape};
 pub use project::{Discovery, Excluded, Project, ProjectFile, git_top};

@@ -141,6 +141,11 @@ pub fn find_upward(start: &Path, name: &Path) -> Option<PathBuf> {
         .find(|path| fs::symlink_metadata(path).is_ok())
 }
 
+/// Where a path leads, links followed; nothing where it leads nowhere.
+pub fn resolved(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok()
+}
+
 /// Reads a file that must be the user's alone: nobody else may read or write it. Nothing where
 /// there is none.
 ///

@@ -127,6 +127,14 @@ impl Wiki {
         Ok(Project::open(&directory)?)
     }
 
+    /// The directory whose code is indexed.
+    ///
+    /// # Errors
+    /// `NOT_INITIALIZED` when none was named and none can be told.
+    pub fn project_directory(&self) -> Result<PathBuf> {
+        Ok(self.project()?.path().to_owned())
+    }
+
     /// The code index, brought up to date. With `wait`, another writer is waited for, and a wiki
     /// is made where there is none.
     ///
@@ -453,6 +461,9 @@ fn prepare_file(project: &Project, file: &ProjectFile, limit: u64) -> Result<Opt
     };
     if std::str::from_utf8(&file.path).is_err() {
         return left_out(record, "name is not UTF-8");
+    }
+    if shown.as_bytes() != file.path {
+        return left_out(record, "name has control characters");
     }
     if file.stamp.size > limit {
         return left_out(record, "too large");

@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use super::code::{CodeReading, kind_of};
-use super::pages::{UpsertPage, UpsertPageReport};
+use super::import::stops_everything;
+use super::pages::{PageWrite, UpsertPage};
 use super::root::Wiki;
-use super::sources::NewSource;
+use super::sources::{NewSource, PreparedSource};
 use crate::code::Symbol;
 use crate::context::Context;
 use crate::error::Result;
 use crate::id::{ContentHash, PageId, SourceId};
 use crate::store::{How, StoreError};
-use crate::tree::RelPath;
+use crate::tree::{Durability, RelPath};
 
 /// A file of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,10 +58,7 @@ impl CodeMap {
     /// # Errors
     /// Those of reading it.
     pub fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>> {
-        let Ok(at) = self
-            .files
-            .binary_search_by(|file| file.path.as_str().cmp(path))
-        else {
+        let Some(known) = self.file(path) else {
             return Ok(None);
         };
         let read = self
@@ -69,7 +67,15 @@ impl CodeMap {
             .read(&RelPath::new(path)?, self.limit)?;
         Ok(read
             .map(|file| file.bytes)
-            .filter(|bytes| ContentHash::of(bytes) == self.files[at].sha256))
+            .filter(|bytes| ContentHash::of(bytes) == known.sha256))
+    }
+
+    /// A file by its path.
+    pub fn file(&self, path: &str) -> Option<&CodeMapFile> {
+        let at = self
+            .files
+            .binary_search_by(|file| file.path.as_str().cmp(path));
+        at.ok().and_then(|at| self.files.get(at))
     }
 
     /// All files with their hashes, as text.
@@ -130,32 +136,71 @@ impl Wiki {
         })
     }
 
-    /// Preserves those of these sources that are not preserved yet; answers how many.
+    /// Whether these bytes are preserved.
     ///
     /// # Errors
-    /// As [`Wiki::add_source`].
-    pub fn preserve(&self, ctx: &Context, sources: Vec<NewSource>) -> Result<u64> {
-        let reading = self.reading(ctx)?;
-        let mut added = 0;
-        for source in sources {
-            if reading
-                .snapshot
-                .source(SourceId::of(&source.content))?
-                .is_none()
-            {
-                self.add_source(ctx, source)?;
-                added += 1;
-            }
-        }
-        Ok(added)
+    /// Those of the store.
+    pub fn is_preserved(&self, ctx: &Context, id: SourceId) -> Result<bool> {
+        Ok(self.reading(ctx)?.snapshot.source(id)?.is_some())
     }
 
-    /// Writes a page that was generated; its revision says so.
+    /// Writes pages that were generated, with the sources that they cite, in one transaction;
+    /// their revisions say so. Answers how many sources are new, and what became of each page: one
+    /// that fails stops no other.
     ///
     /// # Errors
-    /// As [`Wiki::upsert_page`].
-    pub fn put_generated(&self, ctx: &Context, page: UpsertPage) -> Result<UpsertPageReport> {
-        self.write_as(ctx, page, How::GENERATED)
+    /// `STORE_BUSY`, `STORE_FULL`, `ABORTED`; those of the store. Then nothing was written.
+    pub fn put_generated(
+        &self,
+        ctx: &Context,
+        sources: Vec<NewSource>,
+        pages: Vec<UpsertPage>,
+    ) -> Result<(u64, Vec<Result<()>>)> {
+        let mut prepared_sources = Vec::with_capacity(sources.len());
+        for source in sources {
+            prepared_sources.push(PreparedSource::new(ctx, source)?);
+        }
+        let prepared: Vec<_> = pages
+            .into_iter()
+            .map(|page| {
+                let expected = page.expected;
+                Ok((self.prepare_page(ctx, page)?, expected))
+            })
+            .collect();
+        let (added, written) = self.mending(ctx, || {
+            let writing = self.writing(ctx)?;
+            let mut batch = writing.batch()?;
+            let mut write = PageWrite::new(Durability::Batch);
+            let mut added = 0;
+            for source in &prepared_sources {
+                let placed = writing.place_source(&mut batch, source, Durability::Batch, false)?;
+                added += u64::from(!placed.deduplicated);
+            }
+            let mut written: Vec<Result<()>> = Vec::with_capacity(prepared.len());
+            for page in &prepared {
+                // What could not be prepared is answered below.
+                let Ok((page, expected)) = page else {
+                    written.push(Ok(()));
+                    continue;
+                };
+                let how = How::GENERATED;
+                let done = writing.write_into(&mut batch, &mut write, page, *expected, how, "");
+                match done {
+                    Err(error) if stops_everything(error.code()) => {
+                        write.abandon(&writing.tree);
+                        return Err(error);
+                    }
+                    done => written.push(done.map(drop)),
+                }
+            }
+            writing.finish_write(batch, write)?;
+            Ok((added, written))
+        })?;
+        let outcomes = prepared
+            .into_iter()
+            .zip(written)
+            .map(|(prepared, written)| prepared.and(written));
+        Ok((added, outcomes.collect()))
     }
 
     /// Number and time of the last revision of a page; time in RFC 3339.

@@ -558,21 +558,11 @@ impl Wiki {
     /// `LIMIT_EXCEEDED`, `CONFLICT` naming the current hash; `STORE_BUSY`, `STORE_FULL`,
     /// `UNSAFE_FILESYSTEM`.
     pub fn upsert_page(&self, ctx: &Context, page: UpsertPage) -> Result<UpsertPageReport> {
-        self.write_as(ctx, page, How::WRITTEN)
-    }
-
-    /// Writes a page; the revision says how it came about.
-    pub(super) fn write_as(
-        &self,
-        ctx: &Context,
-        page: UpsertPage,
-        how: How,
-    ) -> Result<UpsertPageReport> {
         let (expected, message) = (page.expected, page.message.clone());
         let prepared = self.prepare_page(ctx, page)?;
         let (done, wiki_created) = self.mending(ctx, || {
             let writing = self.writing(ctx)?;
-            let done = writing.write_page(&prepared, expected, how, &message)?;
+            let done = writing.write_page(&prepared, expected, How::WRITTEN, &message)?;
             Ok((done, writing.made.created))
         })?;
         Ok(UpsertPageReport {

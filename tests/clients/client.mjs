@@ -11,6 +11,7 @@ import Ajv2020 from "ajv/dist/2020.js";
 
 const [program, folder] = process.argv.slice(2);
 const HASH = "0".repeat(64);
+const code = join(folder, "code");
 
 /** Calls that must succeed, by tool; `seen` holds the answers so far. */
 const good = [
@@ -37,6 +38,11 @@ const good = [
   ["llmwiki_lint", () => ({ all: true, paths: ["pages/pump"] })],
   ["llmwiki_reindex", () => ({})],
   ["llmwiki_status", () => ({})],
+  ["llmwiki_ask", () => ({ question: "where is the oil interval", k: 2, in: "code" })],
+  ["llmwiki_generate", () => ({ dryRun: true })],
+  ["llmwiki_generate", () => ({ force: true })],
+  ["llmwiki_show", () => ({})],
+  ["llmwiki_show", () => ({ section: "index" })],
 ];
 
 /** Calls that must fail, with the code that they must begin with. */
@@ -54,6 +60,8 @@ const bad = [
   ["llmwiki_search", { query: "x", colour: "red" }, "INVALID_ARGUMENT"],
   ["llmwiki_lint", { only: ["NONE"] }, "INVALID_ARGUMENT"],
   ["llmwiki_reindex", { hard: true }, "INVALID_ARGUMENT"],
+  ["llmwiki_generate", { path: "no/such" }, "INVALID_ARGUMENT"],
+  ["llmwiki_show", { section: "no/such" }, "PAGE_NOT_FOUND"],
   ["knowledge.ask_projects", { query: "x", projects: [] }, "INVALID_ARGUMENT"],
   ["knowledge.get_from", { project: "p", slug: "s" }, "PROJECT_UNKNOWN"],
 ];
@@ -105,7 +113,9 @@ async function everything(client) {
   assert(resources.some(({ uri }) => uri === "llmwiki://page/pump/oil"));
   const { resourceTemplates } = await client.listResourceTemplates();
   assert.deepEqual(resourceTemplates.map((it) => it.uriTemplate),
-    ["llmwiki://page/{+id}", "llmwiki://source/{id}"]);
+    ["llmwiki://page/{+id}", "llmwiki://source/{id}", "llmwiki://wiki/{+section}"]);
+  const about = await client.readResource({ uri: "llmwiki://wiki/index" });
+  assert.match(about.contents[0].text, /How it is laid out/);
   const uri = `llmwiki://source/${seen.llmwiki_add_source.id}#L1`;
   const { contents } = await client.readResource({ uri });
   assert.equal(contents[0].text, "Oil \u6f22 every 500 hours.\n");
@@ -148,13 +158,13 @@ function newClient() {
 
 async function overStdio(root, work) {
   const client = newClient();
-  await client.connect(new StdioClientTransport({ command: program, args: ["--root", root, "mcp"] }));
+  await client.connect(new StdioClientTransport({ command: program, args: ["--root", root, "--project", code, "mcp"] }));
   await work(client);
   await client.close();
 }
 
 async function overHttp(root, work) {
-  const server = spawn(program, ["--root", root, "--json", "serve", "--port", "0"],
+  const server = spawn(program, ["--root", root, "--project", code, "--json", "serve", "--port", "0"],
     { stdio: ["ignore", "pipe", "inherit"] });
   try {
     const line = await new Promise((take) => createInterface(server.stdout).once("line", take));

@@ -12,6 +12,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.types import ResourceTemplateReference
 
 PROGRAM, FOLDER = sys.argv[1], Path(sys.argv[2])
+CODE = FOLDER / "code"
 HASH = "0" * 64
 TEXT = "Oil \u6f22 every 500 hours.\n"
 
@@ -30,6 +31,8 @@ def good(seen):
     yield "llmwiki_search", {"query": "hours", "limit": 2}
     yield "llmwiki_ask", {"question": "how many hours", "in": "pages"}
     yield "llmwiki_reindex", {}
+    yield "llmwiki_generate", {}
+    yield "llmwiki_show", {"section": "modules"}
 
 
 BAD = [
@@ -42,6 +45,8 @@ BAD = [
     ("llmwiki_list_pages", {"limit": -1}, "INVALID_ARGUMENT"),
     ("llmwiki_search", {"query": 5}, "INVALID_ARGUMENT"),
     ("llmwiki_reindex", {"hard": True}, "INVALID_ARGUMENT"),
+    ("llmwiki_generate", {"loud": True}, "INVALID_ARGUMENT"),
+    ("llmwiki_show", {"section": "no/such"}, "PAGE_NOT_FOUND"),
     ("knowledge.get_from", {"project": "p", "slug": "s"}, "PROJECT_UNKNOWN"),
 ]
 
@@ -76,7 +81,7 @@ async def everything(client):
     except MCPError as error:
         wanted = -32602 if client.protocol_version >= "2026-07-28" else -32002
         assert error.error.code == wanted, error.error
-    assert len((await client.list_resource_templates()).resource_templates) == 2
+    assert len((await client.list_resource_templates()).resource_templates) == 3
     reference = ResourceTemplateReference(uri="llmwiki://page/{+id}")
     completed = await client.complete(reference, {"name": "id", "value": "pump"})
     assert completed.completion.values == ["pump/oil"]
@@ -116,7 +121,7 @@ async def progress_and_cancel(client):
 @asynccontextmanager
 async def over_stdio(root, mode):
     """A client of a server of its own."""
-    server = StdioServerParameters(command=PROGRAM, args=["--root", str(root), "mcp"])
+    server = StdioServerParameters(command=PROGRAM, args=["--root", str(root), "--project", str(CODE), "mcp"])
     async with Client(server, mode=mode, read_timeout_seconds=120) as client:
         yield client
 
@@ -124,7 +129,7 @@ async def over_stdio(root, mode):
 @asynccontextmanager
 async def over_http(root, mode):
     """A client of `llmwiki serve`."""
-    command = [PROGRAM, "--root", str(root), "--json", "serve", "--port", "0"]
+    command = [PROGRAM, "--root", str(root), "--project", str(CODE), "--json", "serve", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             url = json.loads(server.stdout.readline())["mcp"]

@@ -268,3 +268,88 @@ fn one_module_can_be_asked_for_and_names_that_make_no_page_id_are_spelled() {
         "PAGE_NOT_FOUND"
     );
 }
+
+#[test]
+fn the_console_names_a_part_of_the_project_or_another_project() {
+    let shell = project();
+    let one = generate(&shell, &["./src/../src/config"]);
+    assert_eq!(one["sections"].as_array().unwrap().len(), 5);
+    let all = generate(&shell, &["."]);
+    assert_eq!(all["sections"].as_array().unwrap().len(), 7);
+    let other = tempfile::tempdir().unwrap();
+    std::fs::write(other.path().join("a.py"), "def answer():\n    return 42\n").unwrap();
+    let there = generate(&shell, &[other.path().to_str().unwrap()]);
+    assert_eq!(there["sections"].as_array().unwrap().len(), 5);
+    assert!(other.path().join(".llmwiki/pages/code/index.md").exists());
+    // Where a project was named, nothing beside it is meant.
+    let refused = shell.run([
+        "--project",
+        "src",
+        "generate",
+        other.path().to_str().unwrap(),
+        "--json",
+    ]);
+    assert_eq!(refused.error_code(), "INVALID_ARGUMENT");
+}
+
+#[test]
+fn showing_makes_no_wiki_and_says_what_the_sections_were_made_from() {
+    let shell = project();
+    assert_eq!(
+        shell.run(["show", "--json"]).error_code(),
+        "NOT_INITIALIZED"
+    );
+    assert!(!shell.path().join(".llmwiki").exists());
+    let made = generate(&shell, &[]);
+    let show = || shell.run(["show", "--json"]).done().json();
+    assert_eq!(show()["signature"], made["signature"]);
+    assert_eq!(show()["fileCount"], 5);
+    // What was shown before the code changed was made from the code before.
+    shell.write("src/more.rs", "pub fn more_of_it() {}\n");
+    assert_eq!(show()["signature"], made["signature"]);
+    assert_ne!(generate(&shell, &[])["signature"], made["signature"]);
+    assert_eq!(show()["fileCount"], 6);
+}
+
+#[test]
+fn a_page_holds_what_fits_and_says_that_there_is_more() {
+    let shell = project();
+    for file in 0..60 {
+        let text: String = (0..20)
+            .map(|at| format!("/// Does the {at}th thing.\npub fn thing_{file}_{at}() {{}}\n"))
+            .collect();
+        shell.write(&format!("src/many/f{file}.rs"), text);
+    }
+    let report = generate(&shell, &["--set", "max_page_bytes=40000"]);
+    assert!(
+        changes(&report)
+            .iter()
+            .all(|(_, change)| change == "created"),
+        "{report}"
+    );
+    let body = body(&shell, "modules/src/many");
+    assert!(body.contains("The rest does not fit"), "{body}");
+    assert!(body.len() > 20_000 && body.len() < 40_000, "{}", body.len());
+    assert_eq!(
+        generate(&shell, &["--set", "max_page_bytes=40000"])["upToDate"],
+        true
+    );
+}
+
+#[test]
+fn names_that_cannot_be_shown_are_left_out_and_stop_nothing() {
+    let shell = project();
+    shell.write("src/a\u{202e}b.rs", "pub fn hidden_function() {}\n");
+    shell.write("src/a\nb.rs", "pub fn hidden_function() {}\n");
+    generate(&shell, &[]);
+    let asked = shell
+        .run(["ask", "hidden_function serve_pages", "--json"])
+        .json();
+    assert!(asked["citations"][0]["file"] != "", "{asked}");
+    let status = shell.run(["status", "--json"]).json();
+    assert_eq!(
+        status["code"]["skipped"][0]["reason"],
+        "name has control characters"
+    );
+    assert_eq!(status["code"]["skipped"][0]["count"], 2);
+}

@@ -1,19 +1,51 @@
 //! `generate` and `show`.
 
+use std::path::Path;
+
 use super::Command;
 use crate::cli::Exit;
 use crate::cli::output::Failure;
 use crate::cli::session::Session;
+use crate::error::{Error, ErrorCode};
 use crate::generate::{GenerateReport, ShowReport};
 use crate::ops::{Generate, Show};
 use crate::render;
+use crate::tree;
 
 impl Command for Generate {
     type Args = Self;
     const SHOWS_PROGRESS: bool = true;
 
-    fn execute(args: Self, session: &Session) -> Result<Exit, Failure> {
-        session.run(args)
+    fn execute(mut args: Self, session: &Session) -> Result<Exit, Failure> {
+        let Some(named) = args.path.take() else {
+            return session.run(args);
+        };
+        let Some(place) = tree::resolved(&session.directory().join(&named)) else {
+            args.path = Some(named);
+            return session.run(args);
+        };
+        let part = |session: &Session| {
+            let project = session.wiki.project_directory()?;
+            Ok::<_, Failure>(place.strip_prefix(project).ok().map(Path::to_owned))
+        };
+        if let Ok(Some(part)) = part(session) {
+            args.path = some_part(&part);
+            return session.run(args);
+        }
+        // A project of its own, unless another one was named.
+        if !session.names_its_place() {
+            let other = session.started_in(&place)?;
+            if let Some(part) = part(&other)? {
+                args.path = some_part(&part);
+                return other.run(args);
+            }
+        }
+        Err(Error::new(
+            ErrorCode::InvalidArgument,
+            format!("{named:?} is not in the project"),
+        )
+        .with_hint("name a folder or file of the project; --project names another project")
+        .into())
     }
 
     fn print(report: &GenerateReport, session: &Session) -> Result<(), Failure> {
@@ -33,6 +65,11 @@ impl Command for Generate {
         }
         Ok(())
     }
+}
+
+/// A part of a project as a request names it; nothing for all of it.
+fn some_part(part: &Path) -> Option<String> {
+    (!part.as_os_str().is_empty()).then(|| part.to_string_lossy().into_owned())
 }
 
 impl Command for Show {

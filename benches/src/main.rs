@@ -6,6 +6,7 @@
 mod codeqa;
 mod corpus;
 mod engines;
+mod mcp;
 mod measure;
 mod report;
 mod steps;
@@ -27,6 +28,12 @@ enum Arguments {
     /// How well it finds what was asked for
     #[command(subcommand)]
     Eval(Eval),
+    /// What one call of an MCP tool costs beyond the operation itself
+    Mcp {
+        /// How many calls are measured
+        #[arg(long, default_value_t = 2000)]
+        calls: u64,
+    },
     /// One step, in its own process
     #[command(hide = true)]
     Step {
@@ -79,6 +86,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse() {
         Arguments::Engine(engine) => run(&engine),
         Arguments::Eval(Eval::Codeqa(codeqa)) => codeqa::run(&codeqa),
+        Arguments::Mcp { calls } => mcp::run(calls),
         Arguments::Step {
             step,
             size,

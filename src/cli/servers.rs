@@ -1,5 +1,7 @@
 //! Commands that serve the wiki to other programs: `mcp` and `serve`.
 
+use std::io::IsTerminal as _;
+
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches};
 use serde_json::json;
@@ -72,6 +74,12 @@ fn mcp(matches: &ArgMatches, globals: &Globals, console: &Console) -> Result<Exi
 
 fn serve_stdio(globals: &Globals, console: Console) -> Result<Exit, Error> {
     let session = Session::open(globals, console, NEEDS)?;
+    if std::io::stdin().is_terminal() {
+        session.console.note(
+            "serving on standard input and output, which agent hosts start by themselves: \
+             --print-config HOST prints what they need; ctrl-D ends the server",
+        );
+    }
     let server = Server::new(session.wiki, &session.ctx);
     server.serve_stdio().map_err(|cause| {
         Error::new(ErrorCode::UnsafeFilesystem, "cannot start the server").with_source(cause)

@@ -45,7 +45,7 @@ pub const MAX_ANSWER_BYTES: usize = 60_000;
 /// How many operations one server runs at once; the rest waits.
 const MAX_RUNNING: usize = 8;
 
-/// How long a server that was told to stop waits for the operations that it still runs.
+/// How long a server whose input ended, or that was told to stop, waits for what it still runs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server of one wiki. Clones share everything, so that each connection can have one.

@@ -276,16 +276,17 @@ fn what_is_in_work_at_the_end_of_input_is_finished_and_answered() {
     let open = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "t", "version": "1"}}});
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "test_long", "arguments": {"steps": 300}}});
-    let output = server()
-        .replay(format!("{open}\n{call}").as_bytes())
-        .unwrap();
+    let calls = [100, 6000].map(|steps| {
+        json!({"jsonrpc": "2.0", "id": steps, "method": "tools/call", "params": {
+            "name": "test_long", "arguments": {"steps": steps}}})
+        .to_string()
+    });
+    let input = format!("{open}\n{}", calls.join("\n"));
+    let output = server().replay(input.as_bytes()).unwrap();
     let output = String::from_utf8(output).unwrap();
-    assert!(
-        output.lines().last().unwrap().contains("\"steps\":300"),
-        "{output}"
-    );
+    for steps in [100, 6000] {
+        assert!(output.contains(&format!("\"steps\":{steps}")), "{output}");
+    }
 }
 
 #[test]

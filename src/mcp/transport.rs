@@ -16,6 +16,9 @@ use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use super::PATIENCE;
 
 /// Requests in work hold at most this many shares of their text.
 const SHARES: u32 = 512;
@@ -38,6 +41,8 @@ pub(super) struct Lines<R, W> {
     skipping: bool,
     /// A request that was read and waits for shares.
     waiting: Option<(Box<ClientJsonRpcMessage>, u32)>,
+    /// Until when requests in work are waited for, once the input has ended.
+    end: Option<Instant>,
     /// Whether the client has begun; what comes before and is no request is nothing to us.
     begun: bool,
     shares: Arc<Semaphore>,
@@ -106,6 +111,7 @@ where
             largest,
             skipping: false,
             waiting: None,
+            end: None,
             begun: false,
             shares: Arc::new(Semaphore::new(SHARES as usize)),
             writer: Arc::new(Writer {
@@ -223,7 +229,15 @@ where
                 self.writer.taken.notified().await;
             }
             match self.read_line().await {
-                Read::End => return None,
+                Read::End => {
+                    // Whoever closed the input may still wait for answers.
+                    let end = *self.end.get_or_insert_with(|| Instant::now() + PATIENCE);
+                    let all = self.shares.acquire_many(SHARES);
+                    if tokio::time::timeout_at(end, all).await.is_err() {
+                        tracing::warn!("requests were still in work long after the end of input");
+                    }
+                    return None;
+                }
                 Read::TooLong => {
                     let largest = self.largest;
                     tracing::warn!(largest, "a message was too long and was skipped");
@@ -440,6 +454,7 @@ mod tests {
                 panic!("{message:?}");
             };
             assert_eq!(request.id, rmcp::model::RequestId::Number(2));
+            drop(request);
             assert!(lines.receive().await.is_none());
             while lines.writer.unsent.load(Ordering::SeqCst) > 0 {
                 tokio::task::yield_now().await;

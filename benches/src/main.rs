@@ -20,6 +20,10 @@ use engines::Result;
 use report::Results;
 use steps::Step;
 
+/// That of the program, for llmwiki and tantivy alike; SQLite brings its own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Debug, Parser)]
 #[command(about = "Measures llmwiki beside its peers")]
 enum Arguments {

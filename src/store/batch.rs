@@ -15,6 +15,7 @@ use super::tables::citations::{self, CitationIndex, CitationsRecord};
 use super::tables::code_chunks::CodeChunksRecord;
 use super::tables::code_files::CodeFileRecord;
 use super::tables::code_texts::CodeTextRecord;
+use super::tables::folders::FolderRecord;
 use super::tables::intents::IntentRecord;
 use super::tables::links::{self, LinkIndex, LinksRecord};
 use super::tables::pages::PageRecord;
@@ -372,6 +373,22 @@ impl Batch {
     /// [`StoreError`].
     pub fn remove_stamp(&mut self, path: &[u8]) -> Result<bool, StoreError> {
         self.delete(StampRecord::TABLE, path)
+    }
+
+    /// Says how a directory looked when it was read.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_folder(&mut self, path: &[u8], folder: &FolderRecord) -> Result<(), StoreError> {
+        self.put(path, folder)
+    }
+
+    /// Forgets a directory.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn remove_folder(&mut self, path: &[u8]) -> Result<bool, StoreError> {
+        self.delete(FolderRecord::TABLE, path)
     }
 
     /// Says that a file is kept out, and why.

@@ -44,6 +44,7 @@ pub use tables::citations::{CitationsRecord, ClaimRecord};
 pub use tables::code_chunks::{CodeChunkRecord, CodeChunksRecord, CodeSymbolRecord};
 pub use tables::code_files::CodeFileRecord;
 pub use tables::code_texts::CodeTextRecord;
+pub use tables::folders::FolderRecord;
 pub use tables::intents::{IntentOp, IntentRecord};
 pub use tables::links::{LinkRecord, LinkRecordKind, LinksRecord};
 pub use tables::pages::PageRecord;

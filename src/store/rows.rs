@@ -9,6 +9,7 @@ use super::tables::citations::{CitationIndex, CitationsRecord};
 use super::tables::code_chunks::CodeChunksRecord;
 use super::tables::code_files::CodeFileRecord;
 use super::tables::code_texts::CodeTextRecord;
+use super::tables::folders::FolderRecord;
 use super::tables::intents::IntentRecord;
 use super::tables::links::{LinkIndex, LinksRecord};
 use super::tables::pages::PageRecord;
@@ -41,6 +42,7 @@ pub(crate) enum AnyRow {
     Revision(RevisionRecord),
     Intent(IntentRecord),
     Stamp(StampRecord),
+    Folder(FolderRecord),
     Skipped(SkippedRecord),
     Citations(CitationsRecord),
     Links(LinksRecord),
@@ -83,6 +85,7 @@ pub(crate) fn read(table: &str, key: &[u8], value: &[u8]) -> Result<AnyRow, Stor
         RevisionIndex::TABLE if mark == Some(INDEX) => entry::<RevisionIndex>(key, value)?,
         IntentRecord::TABLE => AnyRow::Intent(codec::decode(key, value)?),
         StampRecord::TABLE => AnyRow::Stamp(codec::decode(key, value)?),
+        FolderRecord::TABLE => AnyRow::Folder(codec::decode(key, value)?),
         SkippedRecord::TABLE => AnyRow::Skipped(codec::decode(key, value)?),
         CitationsRecord::TABLE if mark == Some(ROW) => {
             AnyRow::Citations(codec::decode(key, value)?)
@@ -324,6 +327,17 @@ mod tests {
                 };
                 sealed(key, record, AnyRow::Stamp)
             });
+        let folder = (vec(any::<u8>(), 0..30), any::<u64>(), any::<[i64; 3]>()).prop_map(
+            |(key, inode, times)| {
+                let record = FolderRecord {
+                    inode,
+                    mtime_ns: times[0],
+                    ctime_ns: times[1],
+                    seen_ns: times[2],
+                };
+                sealed(key, record, AnyRow::Folder)
+            },
+        );
         let skipped = (
             vec(any::<u8>(), 0..30),
             text(),
@@ -405,6 +419,7 @@ mod tests {
             revision.boxed(),
             intent.boxed(),
             stamp.boxed(),
+            folder.boxed(),
             skipped.boxed(),
             cited.boxed(),
             linked.boxed(),

@@ -39,6 +39,7 @@ pub(crate) const TABLES: &[(&str, Nature)] = &[
     ),
     (super::tables::intents::IntentRecord::TABLE, Nature::Durable),
     (super::tables::stamps::StampRecord::TABLE, Nature::Local),
+    (super::tables::folders::FolderRecord::TABLE, Nature::Local),
     (super::tables::skipped::SkippedRecord::TABLE, Nature::Local),
     (
         super::tables::citations::CitationsRecord::TABLE,

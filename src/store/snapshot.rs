@@ -23,6 +23,7 @@ use super::tables::citations::{self, CitationIndex, CitationsRecord};
 use super::tables::code_chunks::CodeChunksRecord;
 use super::tables::code_files::CodeFileRecord;
 use super::tables::code_texts::CodeTextRecord;
+use super::tables::folders::FolderRecord;
 use super::tables::intents::IntentRecord;
 use super::tables::links::{self, LinkIndex, LinksRecord};
 use super::tables::pages::PageRecord;
@@ -552,6 +553,13 @@ impl View {
         prefix: &[u8],
     ) -> impl Iterator<Item = Result<(Vec<u8>, StampRecord), StoreError>> + '_ {
         self.scan(prefix)
+    }
+
+    /// How the directories below `pages` looked when they were read, in byte order of paths.
+    pub fn folders(
+        &self,
+    ) -> impl Iterator<Item = Result<(Vec<u8>, FolderRecord), StoreError>> + '_ {
+        self.scan(&[])
     }
 
     /// Why the file at a path is kept out.

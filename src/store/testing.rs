@@ -13,8 +13,8 @@ use super::schema::TABLES;
 use super::verify::walk;
 use super::{
     Access, CitationsRecord, ClaimRecord, CodeChunkRecord, CodeChunksRecord, CodeFileRecord,
-    CodeStateRow, CodeSymbolRecord, CodeTextRecord, How, IntentOp, IntentRecord, LinkRecord,
-    LinksRecord, Meta, NamesRecord, Opened, PageRecord, RevisionRecord, SectionRecord,
+    CodeStateRow, CodeSymbolRecord, CodeTextRecord, FolderRecord, How, IntentOp, IntentRecord,
+    LinkRecord, LinksRecord, Meta, NamesRecord, Opened, PageRecord, RevisionRecord, SectionRecord,
     SkippedRecord, SourceEvent, SourceEventKind, SourceRecord, StampRecord, Store, StoreError,
     StoreOptions, View,
 };
@@ -309,6 +309,13 @@ pub(crate) fn commit_number(store: &Store, number: u32) -> Result<(), StoreError
             sha256,
         },
     )?;
+    let folder = FolderRecord {
+        inode: u64::from(number),
+        mtime_ns: 1,
+        ctime_ns: 2,
+        seen_ns: 3,
+    };
+    batch.put_folder(b"pages/folder", &folder)?;
     batch.put_intent(
         &path,
         &IntentRecord {

@@ -51,7 +51,7 @@ pub use root::{Renames, Resolver, RootState, Tree, TreeOptions, locate, locate_w
 pub use stage::{Durability, Staged, StagedEntry};
 pub use stamp::{Identity, Kind, Stamp, now_ns};
 pub use store_file::{STORE_FILE, STORE_FILE_NEW, StoreFile, StoreOpen};
-pub use walk::{Flow, WalkEntry, Walked};
+pub use walk::{Flow, Listing, WalkEntry, Walked};
 
 /// Result of this module.
 pub type Result<T, E = TreeError> = std::result::Result<T, E>;

@@ -29,8 +29,8 @@ pub struct WalkEntry<'a> {
     pub path: &'a [u8],
     /// What it is.
     pub kind: Kind,
-    /// For a regular file, what `stat` says. On a walk over names: for a directory, what `stat`
-    /// said before its entries were read.
+    /// For a regular file, what `stat` says. On a walk over names, or from memory: for a directory
+    /// that was read, what `stat` said before that.
     pub stamp: Option<Stamp>,
     /// Why a file could not be looked at or a directory not be read. What lies below such a
     /// directory is unknown, which is not the same as absent.
@@ -68,20 +68,34 @@ pub enum Walked {
     Missing,
 }
 
+/// The names in one directory, and what they are.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Names, one behind another, those of directories with a slash behind them, which is what
+    /// makes the order of names the order of paths.
+    names: Vec<u8>,
+    /// Start, length and kind of each name.
+    entries: Vec<(u32, u32, Kind)>,
+    /// There were more names than can be told apart.
+    overflow: bool,
+}
+
 /// A directory that is being walked.
 #[derive(Debug)]
 struct Level {
     /// Open while this level is among the deepest; else opened again by path when needed.
     dir: Option<OwnedFd>,
-    /// Names, one behind another, those of directories with a slash behind them, which is what
-    /// makes the order of names the order of paths.
-    names: Vec<u8>,
-    /// Start, length and kind of each name, in that order.
-    entries: Vec<(u32, u32, Kind)>,
+    /// Its names came from memory: the directory is not opened at all.
+    is_recalled: bool,
+    /// In the order of paths.
+    listing: Listing,
     next: usize,
     /// Length of this directory's path.
     path_length: usize,
 }
+
+/// What somebody remembers of the directory at a path; nothing where it must be read.
+type Recall<'a> = &'a mut dyn FnMut(&[u8]) -> Option<Listing>;
 
 impl Tree {
     /// Visits everything below the directory `rel`, in the order of the path bytes. Links are
@@ -95,7 +109,22 @@ impl Tree {
         rel: &RelPath,
         visit: &mut dyn FnMut(&WalkEntry<'_>) -> Flow,
     ) -> Result<Walked> {
-        self.walk_looking(rel, true, visit)
+        self.walk_looking(rel, true, None, visit)
+    }
+
+    /// [`Tree::walk`], but a directory below `rel` of which `recall` knows the names is not read:
+    /// its files are looked at by path. Whoever recalls must have seen ([`Tree::glance`]) that the
+    /// directory is the one that it knows, unchanged.
+    ///
+    /// # Errors
+    /// As [`Tree::walk`].
+    pub fn walk_recalling(
+        &self,
+        rel: &RelPath,
+        recall: &mut dyn FnMut(&[u8]) -> Option<Listing>,
+        visit: &mut dyn FnMut(&WalkEntry<'_>) -> Flow,
+    ) -> Result<Walked> {
+        self.walk_looking(rel, true, Some(recall), visit)
     }
 
     /// [`Tree::walk`] over names and kinds alone: files are not looked at, directories are.
@@ -107,13 +136,14 @@ impl Tree {
         rel: &RelPath,
         visit: &mut dyn FnMut(&WalkEntry<'_>) -> Flow,
     ) -> Result<Walked> {
-        self.walk_looking(rel, false, visit)
+        self.walk_looking(rel, false, None, visit)
     }
 
     fn walk_looking(
         &self,
         rel: &RelPath,
         at_files: bool,
+        mut recall: Option<Recall<'_>>,
         visit: &mut dyn FnMut(&WalkEntry<'_>) -> Flow,
     ) -> Result<Walked> {
         let dir = match self.open_listing(rel) {
@@ -128,16 +158,16 @@ impl Tree {
 
         while let Some(level) = levels.last_mut() {
             path.truncate(level.path_length);
-            let Some(&(start, length, kind)) = level.entries.get(level.next) else {
+            let Some((name, kind)) = level.listing.get(level.next) else {
                 levels.pop();
                 continue;
             };
             level.next += 1;
-            if level.dir.is_none() {
+            if level.dir.is_none() && !level.is_recalled {
                 match self.open_listing_raw(&path) {
                     Ok(dir) => level.dir = Some(dir),
                     Err(error) => {
-                        level.next = level.entries.len();
+                        level.next = level.listing.entries.len();
                         // Taken away, and so was the rest of its entries; else the rest is
                         // unknown, and the visitor must hear of it.
                         if !is_gone(error) {
@@ -156,9 +186,9 @@ impl Tree {
                     }
                 }
             }
-            let Some(dir) = &level.dir else { continue };
-            let name = &level.names[start as usize..(start + length) as usize];
-            let name = name.strip_suffix(b"/").unwrap_or(name);
+            if level.dir.is_none() && !level.is_recalled {
+                continue;
+            }
             if !path.is_empty() {
                 path.push(b'/');
             }
@@ -172,14 +202,25 @@ impl Tree {
                 below: None,
             };
             if kind == Kind::Directory {
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let read = rustix::fs::openat(dir, name, flags, Mode::empty()).and_then(|below| {
-                    if !at_files {
-                        entry.stamp = Some(Stamp::from(&rustix::fs::fstat(&below)?));
+                let recalled = recall.as_mut().and_then(|recall| recall(&path));
+                let below = match recalled {
+                    Some(listing) => Ok(Level::recalled(listing, path.len())),
+                    None => {
+                        let flags =
+                            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                        let opened = match &level.dir {
+                            Some(dir) => rustix::fs::openat(dir, name, flags, Mode::empty()),
+                            None => self.open_listing_raw(&path),
+                        };
+                        opened.and_then(|below| {
+                            if !at_files || recall.is_some() {
+                                entry.stamp = Some(Stamp::from(&rustix::fs::fstat(&below)?));
+                            }
+                            Level::read(below, path.len())
+                        })
                     }
-                    Level::read(below, path.len())
-                });
-                match read {
+                };
+                match below {
                     Ok(below) => match visit(&WalkEntry {
                         below: Some(&below),
                         ..entry
@@ -207,7 +248,11 @@ impl Tree {
             }
             let problem;
             if kind == Kind::File && at_files {
-                match stat_at(dir.as_fd(), name) {
+                let stat = match &level.dir {
+                    Some(dir) => stat_at(dir.as_fd(), name),
+                    None => stat_at(self.root_fd(), &path),
+                };
+                match stat {
                     Ok(Some(stamp)) => {
                         // It may have become something else since the directory was read.
                         entry.kind = stamp.kind;
@@ -237,47 +282,73 @@ fn is_gone(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
 }
 
-impl Level {
-    fn holds(&self, name: &[u8]) -> bool {
-        self.entries.iter().any(|&(start, length, _)| {
-            let entry = &self.names[start as usize..(start + length) as usize];
-            entry.strip_suffix(b"/").unwrap_or(entry) == name
-        })
+impl Listing {
+    /// Adds a name.
+    pub fn push(&mut self, name: &[u8], kind: Kind) {
+        let slash = kind == Kind::Directory;
+        let (start, length) = (self.names.len(), name.len() + usize::from(slash));
+        // 4 GiB of names in one directory do not fit in memory in any useful way.
+        match (u32::try_from(start), u32::try_from(start + length)) {
+            (Ok(start), Ok(end)) => {
+                self.names.extend_from_slice(name);
+                if slash {
+                    self.names.push(b'/');
+                }
+                self.entries.push((start, end - start, kind));
+            }
+            _ => self.overflow = true,
+        }
     }
 
-    fn read(dir: OwnedFd, path_length: usize) -> rustix::io::Result<Self> {
-        let mut names = Vec::new();
-        let mut entries = Vec::new();
-        let mut overflow = false;
-        read_entries(&dir, &mut |name, kind| {
-            let slash = kind == Kind::Directory;
-            let (start, length) = (names.len(), name.len() + usize::from(slash));
-            // 4 GiB of names in one directory do not fit in memory in any useful way.
-            match (u32::try_from(start), u32::try_from(start + length)) {
-                (Ok(start), Ok(end)) => {
-                    names.extend_from_slice(name);
-                    if slash {
-                        names.push(b'/');
-                    }
-                    entries.push((start, end - start, kind));
-                }
-                _ => overflow = true,
-            }
-        })?;
-        if overflow {
-            return Err(Errno::OVERFLOW);
-        }
+    /// Brings the names into the order of paths.
+    fn sort(&mut self) {
+        let names = &self.names;
         let name = |&(start, length, _): &(u32, u32, Kind)| {
             &names[start as usize..(start + length) as usize]
         };
-        entries.sort_unstable_by(|a, b| name(a).cmp(name(b)));
+        if !self.entries.is_sorted_by(|a, b| name(a) <= name(b)) {
+            self.entries.sort_unstable_by(|a, b| name(a).cmp(name(b)));
+        }
+    }
+
+    fn get(&self, at: usize) -> Option<(&[u8], Kind)> {
+        let &(start, length, kind) = self.entries.get(at)?;
+        let name = &self.names[start as usize..(start + length) as usize];
+        Some((name.strip_suffix(b"/").unwrap_or(name), kind))
+    }
+}
+
+impl Level {
+    fn holds(&self, name: &[u8]) -> bool {
+        (0..self.listing.entries.len())
+            .any(|at| self.listing.get(at).is_some_and(|(other, _)| other == name))
+    }
+
+    fn read(dir: OwnedFd, path_length: usize) -> rustix::io::Result<Self> {
+        let mut listing = Listing::default();
+        read_entries(&dir, &mut |name, kind| listing.push(name, kind))?;
+        if listing.overflow {
+            return Err(Errno::OVERFLOW);
+        }
+        listing.sort();
         Ok(Self {
             dir: Some(dir),
-            names,
-            entries,
+            is_recalled: false,
+            listing,
             next: 0,
             path_length,
         })
+    }
+
+    fn recalled(mut listing: Listing, path_length: usize) -> Self {
+        listing.sort();
+        Self {
+            dir: None,
+            is_recalled: true,
+            listing,
+            next: 0,
+            path_length,
+        }
     }
 }
 
@@ -378,6 +449,46 @@ mod tests {
             };
         }
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn a_directory_that_is_recalled_is_not_read() {
+        with_each_resolver(|_, tree| {
+            for name in ["p/a/1", "p/a/2", "p/a/b/3", "p/a/c/4", "p/z"] {
+                put(tree, name, name);
+            }
+            let mut seen = Vec::new();
+            let mut recall = |path: &[u8]| {
+                let mut listing = Listing::default();
+                match path {
+                    b"p/a" => {
+                        listing.push(b"b", Kind::Directory);
+                        listing.push(b"2", Kind::File);
+                        listing.push(b"gone", Kind::File);
+                    }
+                    _ => return None,
+                }
+                Some(listing)
+            };
+            tree.walk_recalling(&rel("p"), &mut recall, &mut |entry| {
+                seen.push((escape(entry.path), entry.stamp));
+                Flow::Continue
+            })
+            .unwrap();
+            let stamp = |name: &str| tree.stat(&rel(name)).unwrap();
+            let expected = [
+                ("p/a", None),
+                ("p/a/2", stamp("p/a/2")),
+                ("p/a/b", stamp("p/a/b")),
+                ("p/a/b/3", stamp("p/a/b/3")),
+                ("p/z", stamp("p/z")),
+            ];
+            let seen: Vec<_> = seen
+                .iter()
+                .map(|(path, stamp)| (path.as_str(), *stamp))
+                .collect();
+            assert_eq!(seen, expected);
+        });
     }
 
     #[test]

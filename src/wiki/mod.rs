@@ -11,6 +11,7 @@ mod export;
 mod find;
 mod history;
 mod import;
+mod known;
 mod links;
 mod mend;
 mod pages;

@@ -10,6 +10,7 @@ pub(crate) mod citations;
 pub(crate) mod code_chunks;
 pub(crate) mod code_files;
 pub(crate) mod code_texts;
+pub(crate) mod folders;
 pub(crate) mod intents;
 pub(crate) mod links;
 pub(crate) mod pages;

@@ -70,3 +70,65 @@ fn message(info: &PanicHookInfo<'_>) -> String {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     format!("a defect of llmwiki itself: {message}{place}")
 }
+
+#[cfg(all(test, feature = "mcp"))]
+mod tests {
+    use std::process::{Command, Output};
+
+    use super::*;
+
+    /// Runs one of the tests below that wait to be run, in a process of its own.
+    fn run(name: &str) -> Output {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "--nocapture"])
+            .arg(format!("cli::defect::tests::{name}"))
+            .output()
+            .unwrap()
+    }
+
+    fn words(bytes: &[u8]) -> &str {
+        std::str::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    #[ignore = "runs in a process of its own"]
+    fn serves_with_a_defect() {
+        install();
+        speak_json(true);
+        serve();
+        let call = std::thread::spawn(|| panic!("wanted by a test"));
+        assert!(call.join().is_err());
+        say("the others go on\n");
+        std::process::exit(17);
+    }
+
+    #[test]
+    #[ignore = "runs in a process of its own"]
+    fn answers_with_a_defect() {
+        install();
+        speak_json(true);
+        panic!("wanted by a test");
+    }
+
+    #[test]
+    fn a_defect_in_a_server_is_told_on_standard_error_alone_and_ends_one_call() {
+        let output = run("serves_with_a_defect");
+        assert_eq!(output.status.code(), Some(17));
+        assert!(!words(&output.stdout).contains("wanted"));
+        let said = words(&output.stderr);
+        assert!(said.contains("a defect of llmwiki itself: wanted by a test (src/cli/defect.rs:"));
+        assert!(said.contains("the others go on"));
+    }
+
+    #[test]
+    fn a_defect_of_a_command_is_one_document_and_exit_status_3() {
+        let output = run("answers_with_a_defect");
+        assert_eq!(output.status.code(), Some(3));
+        let line = words(&output.stdout)
+            .lines()
+            .find(|line| line.starts_with('{'));
+        let document: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
+        assert_eq!(document["error"]["code"], "INTERNAL");
+        assert!(!words(&output.stderr).contains("wanted"));
+    }
+}

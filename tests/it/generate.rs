@@ -353,3 +353,38 @@ fn names_that_cannot_be_shown_are_left_out_and_stop_nothing() {
     );
     assert_eq!(status["code"]["skipped"][0]["count"], 2);
 }
+
+#[test]
+fn an_agent_reads_a_section_as_a_resource() {
+    let shell = project();
+    generate(&shell, &[]);
+    let mut agent = crate::mcp_support::Agent::open(&shell);
+    let complete = serde_json::json!({
+        "ref": {"type": "ref/resource", "uri": "llmwiki://wiki/{+section}"},
+        "argument": {"name": "section", "value": "mod"}});
+    let found = agent.ask("completion/complete", complete);
+    let sections = found["result"]["completion"]["values"]
+        .as_array()
+        .unwrap()
+        .clone();
+    assert!(
+        sections.len() > 1 && sections.contains(&"modules".into()),
+        "{found}"
+    );
+    for section in sections {
+        let section = section.as_str().unwrap();
+        let uri = serde_json::json!({"uri": format!("llmwiki://wiki/{section}")});
+        let read = agent.ask("resources/read", uri);
+        let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+        assert_eq!(text, body(&shell, section), "{section}");
+    }
+    let uri = serde_json::json!({"uri": "llmwiki://wiki/nothing"});
+    let answer = agent.ask("resources/read", uri);
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("nothing"),
+        "{answer}"
+    );
+}

@@ -307,12 +307,35 @@ fn is_misfit(message: &ClientJsonRpcMessage) -> bool {
     }
 }
 
+/// A value of JSON takes two bytes of a line and hundreds in memory; no request needs so many.
+const MAX_VALUES: usize = 100_000;
+
+/// Whether a text of JSON holds more than [`MAX_VALUES`] values, seen without parsing it.
+pub(crate) fn has_too_many_values(json: &[u8]) -> bool {
+    let (mut values, mut in_text, mut escaped) = (0, false, false);
+    for &byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => values += 1,
+            _ => {}
+        }
+    }
+    values > MAX_VALUES
+}
+
 /// What a line says.
 fn understand(line: &[u8]) -> Said {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     let line = line.trim_ascii();
     if line.is_empty() {
         return Said::Nothing;
+    }
+    if has_too_many_values(line) {
+        tracing::warn!(MAX_VALUES, "a message of too many values was skipped");
+        let message = format!("a message has more than {MAX_VALUES} values");
+        return Said::Misfit(misfit(&Value::Null, -32600, &message));
     }
     if let Ok(message) = serde_json::from_slice(line)
         && !is_misfit(&message)
@@ -384,6 +407,19 @@ mod tests {
             Said::Message(_) => panic!("{line} is a message"),
             Said::Nothing => None,
         }
+    }
+
+    #[test]
+    fn values_are_counted_before_they_are_made() {
+        let list = |count: usize| format!("{{\"a\":[{}1]}}", "1,".repeat(count - 1));
+        assert!(!has_too_many_values(list(MAX_VALUES - 1).as_bytes()));
+        assert!(has_too_many_values(list(MAX_VALUES).as_bytes()));
+        let text = format!("[\"\\\"{}\"]", ",".repeat(MAX_VALUES));
+        assert!(!has_too_many_values(text.as_bytes()), "a text is one value");
+        let text = format!("[\"\\\\\"{}]", ",".repeat(MAX_VALUES));
+        assert!(has_too_many_values(text.as_bytes()));
+        let refused = answer(&list(MAX_VALUES)).unwrap();
+        assert_eq!(refused["error"]["code"], -32600);
     }
 
     #[test]

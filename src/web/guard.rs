@@ -71,6 +71,12 @@ pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Ne
         }
         Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the request came too slowly"),
     };
+    if crate::mcp::has_too_many_values(&bytes) {
+        return refuse(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the request has too many values",
+        );
+    }
     next.run(Request::from_parts(parts, Body::from(bytes)))
         .await
 }

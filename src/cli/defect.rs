@@ -71,7 +71,8 @@ fn message(info: &PanicHookInfo<'_>) -> String {
     format!("a defect of llmwiki itself: {message}{place}")
 }
 
-#[cfg(all(test, feature = "mcp"))]
+#[cfg(test)]
+#[cfg(feature = "mcp")]
 mod tests {
     use std::process::{Command, Output};
 

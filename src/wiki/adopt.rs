@@ -220,9 +220,10 @@ fn scan_pages(tree: &Tree, view: &View, looks: &Known, difference: &mut Differen
         for (path, stamp) in folders {
             // From memory: its row is as it should be.
             let Some(stamp) = stamp else { continue };
-            let folder = match unproven.contains(&path) {
-                true => FolderRecord::default(),
-                false => folder_record(&stamp, seen_ns),
+            let folder = if unproven.contains(&path) {
+                FolderRecord::default()
+            } else {
+                folder_record(&stamp, seen_ns)
             };
             if looks.folder(&path) != Some(&folder) {
                 difference.folders.push((path, Some(folder)));
@@ -682,31 +683,31 @@ mod tests {
     /// What a person does below `pages`; folders and files are named by small numbers.
     #[derive(Debug, Clone)]
     enum Deed {
-        Save(u8, u8),
-        SaveNoPage(u8, u8),
-        Remove(u8, u8),
-        MakeFolder(u8),
-        RemoveFolder(u8),
-        MoveFolder(u8, u8),
-        SwapFolderForLink(u8, u8),
-        LinkFile(u8, u8),
-        Lock(u8),
+        Save(usize, usize),
+        SaveNoPage(usize, usize),
+        Remove(usize, usize),
+        MakeFolder(usize),
+        RemoveFolder(usize),
+        MoveFolder(usize, usize),
+        SwapFolderForLink(usize, usize),
+        LinkFile(usize, usize),
+        Lock(usize),
         Search,
     }
 
     const FOLDERS: [&str; 5] = ["a", "a/b", "a/b/c", "d", "e"];
 
     fn deed() -> impl Strategy<Value = Deed> {
-        let folder = || 0..FOLDERS.len() as u8;
+        let folder = || 0..FOLDERS.len();
         prop_oneof![
-            4 => (folder(), 0..3u8).prop_map(|(a, b)| Deed::Save(a, b)),
-            1 => (folder(), 0..3u8).prop_map(|(a, b)| Deed::SaveNoPage(a, b)),
-            2 => (folder(), 0..3u8).prop_map(|(a, b)| Deed::Remove(a, b)),
+            4 => (folder(), 0..3usize).prop_map(|(a, b)| Deed::Save(a, b)),
+            1 => (folder(), 0..3usize).prop_map(|(a, b)| Deed::SaveNoPage(a, b)),
+            2 => (folder(), 0..3usize).prop_map(|(a, b)| Deed::Remove(a, b)),
             1 => folder().prop_map(Deed::MakeFolder),
             1 => folder().prop_map(Deed::RemoveFolder),
             1 => (folder(), folder()).prop_map(|(a, b)| Deed::MoveFolder(a, b)),
             1 => (folder(), folder()).prop_map(|(a, b)| Deed::SwapFolderForLink(a, b)),
-            1 => (folder(), 0..3u8).prop_map(|(a, b)| Deed::LinkFile(a, b)),
+            1 => (folder(), 0..3usize).prop_map(|(a, b)| Deed::LinkFile(a, b)),
             1 => folder().prop_map(Deed::Lock),
             5 => Just(Deed::Search),
         ]
@@ -720,8 +721,8 @@ mod tests {
 
     /// What is done may be impossible as things are; then nothing is done.
     fn carry_out(pages: &Path, deed: &Deed, step: usize) -> std::io::Result<()> {
-        let folder = |number: u8| pages.join(FOLDERS[usize::from(number)]);
-        let file = |at: u8, number: u8| folder(at).join(format!("{number}.md"));
+        let folder = |number: usize| pages.join(FOLDERS[number]);
+        let file = |at: usize, number: usize| folder(at).join(format!("{number}.md"));
         match *deed {
             Deed::Save(at, number) => {
                 fs::create_dir_all(folder(at))?;

@@ -76,7 +76,10 @@ pub fn run(arguments: &CodeQa) -> Result<()> {
     std::fs::remove_dir_all(&wikis)?;
     times.sort_by(f64::total_cmp);
     if let (Some(median), Some(worst)) = (times.get(times.len() / 2), times.last()) {
-        eprintln!("{} questions, {median:.2} ms in the median, {worst:.2} at most", times.len());
+        eprintln!(
+            "{} questions, {median:.2} ms in the median, {worst:.2} at most",
+            times.len()
+        );
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 mod codeqa;
 mod corpus;
 mod engines;
+mod ir;
 mod mcp;
 mod measure;
 mod report;
@@ -55,6 +56,8 @@ enum Arguments {
 enum Eval {
     /// Questions about code bases
     Codeqa(codeqa::CodeQa),
+    /// A retrieval test collection, beside tantivy and FTS5
+    Ir(ir::Ir),
 }
 
 #[derive(Debug, clap::Args)]
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse() {
         Arguments::Engine(engine) => run(&engine),
         Arguments::Eval(Eval::Codeqa(codeqa)) => codeqa::run(&codeqa),
+        Arguments::Eval(Eval::Ir(ir)) => ir::run(&ir),
         Arguments::Mcp { calls } => mcp::run(calls),
         Arguments::Step {
             step,

@@ -5,7 +5,7 @@
 //! statistics. Pages and queries in another Latin language add that language's own stem.
 //! Detection is deterministic: function words vote, and `whatlang` is asked when they are silent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use rust_stemmers::Algorithm;
@@ -99,6 +99,8 @@ impl Language {
 struct Words {
     code: &'static str,
     words: Vec<String>,
+    /// Words of scripts that are written without spaces.
+    grams: Vec<&'static str>,
 }
 
 static STOP_WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
@@ -110,9 +112,18 @@ static STOP_WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
         .map(|(code, words)| Words {
             code,
             words: folded_words(words),
+            grams: words
+                .split_whitespace()
+                .filter(|_| has_grams(code))
+                .collect(),
         })
         .collect()
 });
+
+/// Whether a language is indexed as grams.
+fn has_grams(code: &str) -> bool {
+    matches!(code, "zh" | "ja" | "ko")
+}
 
 /// The languages, as bits, that hold each function word.
 static VOTES: LazyLock<HashMap<&'static str, u32, Seeded>> = LazyLock::new(|| {
@@ -124,6 +135,37 @@ static VOTES: LazyLock<HashMap<&'static str, u32, Seeded>> = LazyLock::new(|| {
     }
     votes
 });
+
+/// Function words of scripts that are written without spaces, as the grams that they are indexed
+/// as: single characters, and pairs.
+static STOP_GRAMS: LazyLock<HashSet<String, Seeded>> = LazyLock::new(|| {
+    let mut grams: HashSet<String, Seeded> = HashSet::default();
+    for list in STOP_WORDS.iter() {
+        for word in &list.grams {
+            let characters: Vec<char> = word.chars().collect();
+            if let [one] = characters[..] {
+                grams.insert(one.to_string());
+            }
+            grams.extend(
+                characters
+                    .windows(2)
+                    .map(|pair| pair.iter().collect::<String>()),
+            );
+        }
+    }
+    grams
+});
+
+/// Whether a gram is, or is part of, a function word of Chinese, Japanese or Korean; a pair is one
+/// too when both of its characters are function words.
+pub(super) fn is_stop_gram(gram: &str) -> bool {
+    let is_listed = |text: &str| STOP_GRAMS.contains(text);
+    is_listed(gram)
+        || gram.char_indices().nth(1).is_some_and(|(at, _)| {
+            let (one, two) = gram.split_at(at);
+            is_listed(one) && is_listed(two)
+        })
+}
 
 /// Longest function word of any language, folded; a test holds it to the lists.
 const MAX_STOP_WORD_BYTES: usize = 24;
@@ -302,6 +344,18 @@ pub(super) fn universal_algorithm(word: &str) -> Option<Algorithm> {
     })
 }
 
+/// An abbreviation without the `s` of its plural (`llms`, `pcs`), any other word as it is. Without
+/// a vowel Snowball's English stemmer sees no plural.
+pub(super) fn singular(word: &str) -> &str {
+    let is_consonant = |byte: u8| byte.is_ascii_lowercase() && !b"aeiouy".contains(&byte);
+    match word.strip_suffix('s') {
+        Some(rest) if rest.len() > 1 && !rest.ends_with('s') && rest.bytes().all(is_consonant) => {
+            rest
+        }
+        _ => word,
+    }
+}
+
 /// Whether a folded word is one that languages of the Latin script stem each in its way.
 pub(super) fn is_latin(word: &str) -> bool {
     universal_algorithm(word) == Some(Algorithm::English)
@@ -318,6 +372,58 @@ mod tests {
         let mut out = Vec::new();
         stems(word, language, |stem| out.push(stem.to_owned()));
         out
+    }
+
+    #[test]
+    fn abbreviations_without_vowels_have_a_plural() {
+        for (plural, word) in [
+            ("llms", "llm"),
+            ("pcs", "pc"),
+            ("rxrs", "rxr"),
+            ("https", "http"),
+        ] {
+            assert_eq!(singular(plural), word);
+            assert_eq!(all(plural, None), all(word, None));
+        }
+        for word in [
+            "css",
+            "apis",
+            "gas",
+            "s",
+            "ts",
+            "x86s",
+            "\u{43C}\u{43C}s",
+            "glass",
+            "",
+        ] {
+            assert_eq!(singular(word), word);
+        }
+    }
+
+    #[test]
+    fn function_words_without_spaces_are_grams() {
+        // zh: what, is-what (both are function words), of-goal; ja: is, the-thing
+        for gram in [
+            "\u{4EC0}\u{4E48}",
+            "\u{662F}\u{4EC0}",
+            "\u{7684}",
+            "\u{3067}\u{3059}",
+        ] {
+            assert!(is_stop_gram(gram), "{gram}");
+        }
+        // zh: occupation, goal, of-occupation
+        for gram in [
+            "\u{804C}\u{4E1A}",
+            "\u{76EE}\u{7684}",
+            "\u{7684}\u{804C}",
+            "x",
+        ] {
+            assert!(!is_stop_gram(gram), "{gram}");
+        }
+        // Alone they are looked for all the same.
+        for query in ["\u{4EC0}\u{4E48}", "\u{662F}\u{4EC0}\u{4E48}"] {
+            assert!(!super::super::Analysis::Standard.query(query).is_empty());
+        }
     }
 
     #[test]
@@ -358,7 +464,12 @@ mod tests {
         for words in STOP_WORDS.iter() {
             let known =
                 matches!(words.code, "en" | "ru") || Language::of_code(words.code).is_some();
-            assert!(known && words.words.len() > 20, "{}", words.code);
+            let count = words.words.len().max(words.grams.len());
+            assert!(
+                known != has_grams(words.code) && count > 20,
+                "{}",
+                words.code
+            );
         }
     }
 

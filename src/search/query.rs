@@ -318,14 +318,14 @@ fn standard_words(text: &str, language: Option<Language>) -> Vec<Word> {
                     words.pop();
                 }
                 words.push(Word {
+                    stop: language::is_stop_gram(&pair),
                     terms: vec![pair],
-                    stop: false,
                 });
                 single = false;
             } else {
                 words.push(Word {
                     terms: vec![unit.text.to_owned()],
-                    stop: false,
+                    stop: language::is_stop_gram(unit.text),
                 });
                 single = true;
             }

@@ -1120,6 +1120,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::Analysis;
     use super::super::bm25::idf;
     use super::super::postings::{ROW_POSTINGS, Row};
     use super::*;
@@ -1275,7 +1276,7 @@ mod tests {
             let lengths = corpus.lengths();
             let live: Vec<(u32, u32)> = lengths.iter().collect();
             let total: u64 = live.iter().map(|&(_, length)| u64::from(length)).sum();
-            let scorer = Scorer::new(total as f64 / live.len().max(1) as f64);
+            let scorer = Scorer::new(Analysis::Standard, total as f64 / live.len().max(1) as f64);
             let norms = Norms::new(scorer, &lengths);
             let plans = corpus.plans(&norms);
             let mut query: Vec<(usize, f64, u32)> = Vec::new();
@@ -1313,7 +1314,7 @@ mod tests {
     #[test]
     fn no_term_and_no_room_find_nothing() {
         let lengths = Lengths::default();
-        let norms = Norms::new(Scorer::new(0.0), &lengths);
+        let norms = Norms::new(Scorer::new(Analysis::Standard, 0.0), &lengths);
         let plan = Plan::default();
         let term = QueryTerm {
             plan: &plan,

@@ -182,7 +182,7 @@ impl Vocabulary {
             return number;
         }
         let universal = match language::universal_algorithm(word) {
-            Some(algorithm) => self.stem(algorithm, word),
+            Some(algorithm) => self.stem(algorithm, language::singular(word)),
             None => self.term(word),
         };
         // A page would need 2^32 distinct words to overflow.

@@ -12,7 +12,7 @@ use crate::code::Lines;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::ContentHash;
-use crate::search::{CodeTerm, code_query, rank_code};
+use crate::search::{Analysis, CodeTerm, code_query, rank_code};
 use crate::store::StoreError;
 use crate::store::index::{IndexReader, IndexSet};
 use crate::tree::{Project, RelPath};
@@ -171,6 +171,7 @@ impl CodeReading {
         let reader = IndexReader::open(
             &self.snapshot,
             IndexSet::Code,
+            Analysis::Standard,
             self.store.index_cache(IndexSet::Code),
         )?;
         let mut found = Vec::with_capacity(terms.len());

@@ -189,6 +189,7 @@ impl Wiki {
             let reader = IndexReader::open(
                 &reading.snapshot,
                 IndexSet::Pages,
+                reading.analysis,
                 reading.store.index_cache(IndexSet::Pages),
             )?;
             let has_conditions = query.has_conditions();

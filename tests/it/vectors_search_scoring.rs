@@ -52,7 +52,7 @@ impl Exhaustive {
             analysis,
             sections,
             document_frequencies,
-            scorer: Scorer::new(average),
+            scorer: Scorer::new(analysis, average),
         }
     }
 

@@ -166,7 +166,12 @@ impl Index {
 
     fn reader(&self) -> Result<IndexReader<'_>> {
         let cache = self.store.index_cache(IndexSet::Pages);
-        Ok(IndexReader::open(&self.snapshot, IndexSet::Pages, cache)?)
+        Ok(IndexReader::open(
+            &self.snapshot,
+            IndexSet::Pages,
+            Analysis::Standard,
+            cache,
+        )?)
     }
 
     pub fn document_count(&self) -> Result<u64> {

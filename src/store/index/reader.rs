@@ -15,6 +15,7 @@ use super::super::snapshot::View;
 use super::delta::{self, DeltaRow};
 use super::terms::{self, term_key};
 use super::{IndexSet, RowKey, State, lengths, postings};
+use crate::search::Analysis;
 use crate::search::bm25::{self, Scorer};
 use crate::search::lengths::Lengths;
 use crate::search::postings::{BlockBuffer, Posting, TermPostings};
@@ -150,7 +151,13 @@ impl<'a> IndexReader<'a> {
     ///
     /// # Errors
     /// [`StoreError`]; a damaged row is `Damaged`.
-    pub fn open(view: &'a View, set: IndexSet, cache: &'a IndexCache) -> Result<Self, StoreError> {
+    pub fn open(
+        view: &'a View,
+        set: IndexSet,
+        analysis: Analysis,
+        cache: &'a IndexCache,
+    ) -> Result<Self, StoreError> {
+        let nothing = || Arc::new(Norms::new(Scorer::new(analysis, 0.0), &Lengths::default()));
         guard(|| {
             let Some(delta) = view.rows(set.delta())? else {
                 return Ok(Self {
@@ -159,7 +166,7 @@ impl<'a> IndexReader<'a> {
                     state: State::default(),
                     deltas: Vec::new(),
                     lengths: Arc::default(),
-                    norms: Arc::new(Norms::new(Scorer::new(0.0), &Lengths::default())),
+                    norms: nothing(),
                     shared: cache,
                     own: Some(IndexCache::default()),
                 });
@@ -171,7 +178,7 @@ impl<'a> IndexReader<'a> {
                 (newer > (state.generation, state.sequence)).then(IndexCache::default)
             };
             let mut cached = own.as_ref().unwrap_or(cache).lock();
-            cached.advance(view, set, &delta, &state)?;
+            cached.advance(view, set, analysis, &delta, &state)?;
             let deltas = cached
                 .deltas
                 .iter()
@@ -185,8 +192,7 @@ impl<'a> IndexReader<'a> {
                 state,
                 deltas,
                 lengths: lengths.unwrap_or_default(),
-                norms: norms
-                    .unwrap_or_else(|| Arc::new(Norms::new(Scorer::new(0.0), &Lengths::default()))),
+                norms: norms.unwrap_or_else(nothing),
                 shared: cache,
                 own,
             })
@@ -441,6 +447,7 @@ impl Cached {
         &mut self,
         view: &View,
         set: IndexSet,
+        analysis: Analysis,
         delta: &super::NumberedRows<'_>,
         state: &State,
     ) -> Result<(), StoreError> {
@@ -488,7 +495,7 @@ impl Cached {
                 }
             }
         }
-        let scorer = Scorer::new(state.average_length());
+        let scorer = Scorer::new(analysis, state.average_length());
         self.norms = Some(Arc::new(Norms::new(scorer, &lengths)));
         self.lengths = Some(lengths);
         self.sequence = state.sequence;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::search::AnalyzedSection;
 use crate::search::bm25::{Scorer, idf};
 use crate::search::topk::Hit;
+use crate::search::{Analysis, AnalyzedSection};
 use crate::store::testing::Place;
 use crate::store::{Batch, Store, StoreError, View};
 
@@ -45,11 +45,14 @@ impl Model {
     fn exhaustive(&self, query: &[(String, u32)], k: usize) -> Vec<Hit> {
         let total: u64 = self.sections.values().map(|s| u64::from(s.length)).sum();
         let count = self.sections.len() as u64;
-        let scorer = Scorer::new(if count == 0 {
-            0.0
-        } else {
-            total as f64 / count as f64
-        });
+        let scorer = Scorer::new(
+            Analysis::Standard,
+            if count == 0 {
+                0.0
+            } else {
+                total as f64 / count as f64
+            },
+        );
         let weight = |section: &AnalyzedSection, term: &str| {
             section
                 .terms
@@ -130,7 +133,7 @@ impl Model {
     }
 
     fn check_view(&self, view: &View, cache: &IndexCache, queries: &[Vec<(String, u32)>]) {
-        let reader = IndexReader::open(view, SET, cache).unwrap();
+        let reader = IndexReader::open(view, SET, Analysis::Standard, cache).unwrap();
         assert_eq!(reader.document_count(), self.sections.len() as u64);
         for query in queries {
             for k in [1, 5, 50] {
@@ -392,11 +395,11 @@ fn pages_and_code_do_not_meet_and_long_terms_are_found() {
     apply(&mut batch, IndexSet::Code, &[], &[(1, &one)]).unwrap();
     batch.commit().unwrap();
     let snapshot = store.read().unwrap();
-    let code = IndexReader::open(&snapshot, IndexSet::Code, &cache).unwrap();
+    let code = IndexReader::open(&snapshot, IndexSet::Code, Analysis::Standard, &cache).unwrap();
     assert_eq!(search(&code, &words(&[(&long, 1)]), 5).len(), 1);
     assert_eq!(search(&code, &words(&[(&long[1..], 1)]), 5).len(), 0);
     assert_eq!(code.document_frequency(&long).unwrap(), 1);
     let other = IndexCache::default();
-    let pages = IndexReader::open(&snapshot, SET, &other).unwrap();
+    let pages = IndexReader::open(&snapshot, SET, Analysis::Standard, &other).unwrap();
     assert_eq!(search(&pages, &words(&[("a", 1)]), 5), vec![]);
 }

@@ -178,7 +178,12 @@ fn standard_sections(
         standard_units(text, &mut |unit| {
             count += 1;
             match unit.kind {
-                UnitKind::Word => vocabulary.add_word(unit.text, language, weight),
+                UnitKind::Word => {
+                    vocabulary.add_word(unit.text, language, weight);
+                    tokenize::extras(text, unit.start, unit.end, &mut |extra| {
+                        vocabulary.add_word(extra, language, weight.div_ceil(2));
+                    });
+                }
                 UnitKind::Gram => {
                     vocabulary.add_term(unit.text, weight);
                     if let Some(pair) = gram.pair(&unit) {
@@ -288,6 +293,47 @@ mod tests {
         assert_eq!(weight(&standard[0], "guid"), SUMMARY);
         assert_eq!(weight(&standard[1], "zebra"), 0);
         assert_eq!((standard[0].length, standard[1].length), (3, 3));
+    }
+
+    #[test]
+    fn words_of_code_weigh_whole_and_half_in_parts() {
+        let body = "HttpClient of v1.2.3 in C++";
+        let section = &sections(Analysis::Standard, &page("T", "s", body))[0];
+        for (term, expected) in [
+            ("httpclient", BODY),
+            ("http", BODY / 2),
+            ("client", BODY / 2),
+            ("v1.2.3", BODY / 2),
+            ("c++", BODY / 2),
+            ("c", BODY),
+        ] {
+            assert_eq!(weight(section, term), expected, "{term}");
+        }
+        assert_eq!(section.length, 7, "extras are no tokens");
+        for query in [
+            "client",
+            "HTTP client",
+            "httpclient",
+            "v1.2.3",
+            "c++",
+            "C++",
+        ] {
+            let terms = Analysis::Standard.query(query).terms;
+            assert!(
+                terms.iter().any(|(term, _)| weight(section, term) > 0),
+                "{query}"
+            );
+        }
+        let excluded = Analysis::Standard.query("in -HttpClient").minus;
+        assert_eq!(excluded, ["httpclient"]);
+        assert_eq!(
+            Analysis::Standard
+                .query("title:HttpClient")
+                .filters
+                .title
+                .len(),
+            1
+        );
     }
 
     #[test]

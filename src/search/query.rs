@@ -334,6 +334,22 @@ fn standard_words(text: &str, language: Option<Language>) -> Vec<Word> {
     words
 }
 
+/// What else the words of a text are looked for by: parts, and wholes that are cut.
+fn extra_words(text: &str, language: Option<Language>) -> Vec<Word> {
+    let mut words = Vec::new();
+    standard_units(text, &mut |unit| {
+        if unit.kind == UnitKind::Word {
+            tokenize::extras(text, unit.start, unit.end, &mut |extra| {
+                let mut terms = Vec::with_capacity(1);
+                language::stems(extra, language, |stem| terms.push(stem.to_owned()));
+                let stop = language::is_stop_word(extra, language);
+                words.push(Word { terms, stop });
+            });
+        }
+    });
+    words
+}
+
 /// Every term that the index would hold for a text.
 fn standard_terms(text: &str, language: Option<Language>, take: &mut impl FnMut(Word)) {
     let mut gram = Gram::default();
@@ -341,7 +357,11 @@ fn standard_terms(text: &str, language: Option<Language>, take: &mut impl FnMut(
         let mut terms = Vec::with_capacity(2);
         match unit.kind {
             UnitKind::Word => {
-                language::stems(unit.text, language, |stem| terms.push(stem.to_owned()));
+                let mut take = |word: &str| {
+                    language::stems(word, language, |stem| terms.push(stem.to_owned()));
+                };
+                take(unit.text);
+                tokenize::extras(text, unit.start, unit.end, &mut take);
             }
             UnitKind::Gram => {
                 terms.push(unit.text.to_owned());
@@ -387,6 +407,7 @@ pub(super) fn standard(text: &str) -> Query {
         if only_minus && part.field.is_none() {
             // Nothing to find is asked for, so the minus was meant as a dash.
             words.extend(standard_words(part.text, language));
+            words.extend(extra_words(part.text, language));
             continue;
         }
         query.take(part, &mut words);
@@ -428,6 +449,7 @@ impl Query {
                     }
                 }
                 words.extend(standard_words(part.text, self.language));
+                words.extend(extra_words(part.text, self.language));
             }
             (None, true) => {
                 let phrase = phrase_of(part.text);

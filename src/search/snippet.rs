@@ -7,7 +7,7 @@ use unicode_segmentation::GraphemeCursor;
 
 use super::analysis::Gram;
 use super::language;
-use super::tokenize::{UnitKind, classic_spans, same_sigma, standard_units};
+use super::tokenize::{self, UnitKind, classic_spans, same_sigma, standard_units};
 use super::{Analysis, Query};
 
 /// A stretch of a section's text.
@@ -99,7 +99,11 @@ fn hits(analysis: Analysis, text: &str, query: &Query) -> Vec<Hit> {
                 };
                 match unit.kind {
                     UnitKind::Word => {
-                        language::stems(unit.text, query.language, |stem| found(stem, unit.start));
+                        let mut take = |word: &str| {
+                            language::stems(word, query.language, |stem| found(stem, unit.start));
+                        };
+                        take(unit.text);
+                        tokenize::extras(text, unit.start, unit.end, &mut take);
                     }
                     UnitKind::Gram => {
                         found(unit.text, unit.start);

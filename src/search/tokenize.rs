@@ -298,6 +298,59 @@ fn citation_end(text: &str, from: usize, to: usize) -> Option<usize> {
     )
 }
 
+/// What the word at `start..end` of a text may be looked for by besides itself: the parts of
+/// `HttpClient`, and as a whole what [`standard_units`] cuts, `C++`, `F#` and `v1.2.3`.
+pub(crate) fn extras(text: &str, start: usize, end: usize, emit: &mut impl FnMut(&str)) {
+    let bytes = text.as_bytes();
+    let word = &bytes[start..end];
+    let next = |at: usize| bytes.get(end + at).copied().unwrap_or(b' ');
+    let lower = |from: usize, to: usize| text[from..to].to_ascii_lowercase();
+    if word.len() > 3 && word[1..].iter().any(u8::is_ascii_uppercase) && word.is_ascii() {
+        humps(&text[start..end], emit);
+    }
+    match next(0) {
+        b'+' if next(1) == b'+' && !next(2).is_ascii_alphanumeric() => emit(&lower(start, end + 2)),
+        b'#' if word.len() < 3 && !next(1).is_ascii_alphanumeric() => emit(&lower(start, end + 1)),
+        b'.' if next(1).is_ascii_digit() && word.last().is_some_and(u8::is_ascii_digit) => {
+            let is_inside = bytes[..start].ends_with(b".")
+                && start > 1
+                && bytes[start - 2].is_ascii_alphanumeric();
+            let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'.';
+            let rest = bytes[end..].iter().take(MAX_WORD_BYTES);
+            let whole = end + rest.take_while(|byte| is_part(byte)).count();
+            if !is_inside && word.is_ascii() {
+                emit(lower(start, whole).trim_end_matches('.'));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The parts of a word of ASCII in mixed case, where there are several: `HTTPServer` is `http` and
+/// `server`, `PDFs` is one.
+fn humps(word: &str, emit: &mut impl FnMut(&str)) {
+    let bytes = word.as_bytes();
+    let is_lower = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_lowercase);
+    let mut start = 0;
+    for at in 1..bytes.len() {
+        let begins = bytes[at].is_ascii_uppercase()
+            && (is_lower(at - 1) || (is_lower(at + 1) && is_lower(at + 2)));
+        if begins {
+            hump(&word[start..at], emit);
+            start = at;
+        }
+    }
+    if start > 0 {
+        hump(&word[start..], emit);
+    }
+}
+
+fn hump(part: &str, emit: &mut impl FnMut(&str)) {
+    if part.len() > 1 {
+        emit(&part.to_ascii_lowercase());
+    }
+}
+
 #[derive(Default, PartialEq, Eq, Clone, Copy)]
 enum Open {
     #[default]
@@ -486,6 +539,32 @@ mod tests {
             ));
         });
         out
+    }
+
+    #[test]
+    fn words_of_code_are_found_in_parts_and_whole() {
+        let all = |text: &str| {
+            let mut found = Vec::new();
+            standard_units(text, &mut |unit| {
+                extras(text, unit.start, unit.end, &mut |extra| {
+                    found.push(extra.to_owned())
+                });
+            });
+            found.join(" ")
+        };
+        for (text, extras) in [
+            ("HttpClient", "http client"),
+            ("HTTPServer getURLPath", "http server get url path"),
+            ("iPhone", "phone"),
+            ("PDFs HTTP Word plain max_bytes \u{C9}tatUnis", ""),
+            ("C++, C# and F#.", "c++ c# f#"),
+            ("i++x a+b #123 x#1", ""),
+            ("v1.2.3 and 0.05. On 2.", "v1.2.3 0.05"),
+            ("example.com 10.0.0.1:80", "10.0.0.1"),
+        ] {
+            assert_eq!(all(text), extras, "{text}");
+        }
+        assert!(all(&"1.".repeat(10_000)).len() < 20_000);
     }
 
     #[test]

@@ -96,22 +96,22 @@ impl Language {
 }
 
 /// Function words of one language, folded.
-struct Words {
+struct FunctionWords {
     code: &'static str,
-    words: Vec<String>,
+    folded: Vec<String>,
     /// Words of scripts that are written without spaces.
     grams: Vec<&'static str>,
 }
 
-static STOP_WORDS: LazyLock<Vec<Words>> = LazyLock::new(|| {
+static STOP_WORDS: LazyLock<Vec<FunctionWords>> = LazyLock::new(|| {
     let lines = include_str!("stopwords.txt")
         .lines()
         .filter(|line| !line.starts_with('#'));
     lines
         .filter_map(|line| line.split_once(' '))
-        .map(|(code, words)| Words {
+        .map(|(code, words)| FunctionWords {
             code,
-            words: folded_words(words),
+            folded: folded_words(words),
             grams: words
                 .split_whitespace()
                 .filter(|_| has_grams(code))
@@ -129,7 +129,7 @@ fn has_grams(code: &str) -> bool {
 static VOTES: LazyLock<HashMap<&'static str, u32, Seeded>> = LazyLock::new(|| {
     let mut votes: HashMap<_, _, Seeded> = HashMap::default();
     for (bit, language) in STOP_WORDS.iter().enumerate() {
-        for word in &language.words {
+        for word in &language.folded {
             *votes.entry(word.as_str()).or_default() |= 1 << bit;
         }
     }
@@ -289,7 +289,7 @@ impl Ballot {
     fn result(&self) -> Vote {
         let candidates = || self.counts.iter().zip(STOP_WORDS.iter());
         let best = candidates().max_by_key(|(count, _)| **count);
-        let Some((&most, Words { code, .. })) = best else {
+        let Some((&most, FunctionWords { code, .. })) = best else {
             return Vote::Silent;
         };
         let others = candidates().filter(|(_, words)| words.code != *code);
@@ -464,7 +464,7 @@ mod tests {
         for words in STOP_WORDS.iter() {
             let known =
                 matches!(words.code, "en" | "ru") || Language::of_code(words.code).is_some();
-            let count = words.words.len().max(words.grams.len());
+            let count = words.folded.len().max(words.grams.len());
             assert!(
                 known != has_grams(words.code) && count > 20,
                 "{}",

@@ -547,7 +547,7 @@ mod tests {
             let mut found = Vec::new();
             standard_units(text, &mut |unit| {
                 extras(text, unit.start, unit.end, &mut |extra| {
-                    found.push(extra.to_owned())
+                    found.push(extra.to_owned());
                 });
             });
             found.join(" ")

@@ -1,10 +1,12 @@
 //! What a person names as input: files, and `-` for standard input. Only the console reads them.
 
-use std::io::{self, BufRead, IsTerminal as _, Read as _};
+use std::io::{self, BufRead, IsTerminal as _, Read};
 use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
 
 use super::session::Session;
-use super::signals::Waiting;
+use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::tree::{self, TreeError};
 
@@ -61,43 +63,89 @@ pub(crate) fn read_text(session: &Session, path: &Path, what: &str, limit: u64) 
     })
 }
 
-/// Opens a named file, or standard input for `-`, for reading line by line.
-pub(crate) fn lines<'a>(
-    session: &'a Session,
-    path: &Path,
-    what: &str,
-) -> Result<Box<dyn BufRead + 'a>> {
-    let inner: Box<dyn BufRead> = if is_stdin(path) {
+/// Opens a named file, or standard input for `-`, for reading line by line. Whoever waits for it
+/// hears of a cancellation.
+pub(crate) fn lines(session: &Session, path: &Path, what: &str) -> Result<impl BufRead> {
+    let input: Box<dyn Read + Send> = if is_stdin(path) {
         tell_about_terminal(session, what);
-        Box::new(io::BufReader::with_capacity(1 << 20, io::stdin()))
+        Box::new(io::stdin())
     } else {
         Box::new(tree::open_input(path).map_err(unreadable)?)
     };
-    Ok(Box::new(Interruptible {
-        inner,
-        waiting: &session.waiting,
-    }))
+    let (sender, chunks) = mpsc::sync_channel(1);
+    std::thread::spawn(move || pump(input, &sender));
+    Ok(Chunks {
+        ctx: session.ctx.clone(),
+        coming: chunks,
+        chunk: Vec::new(),
+        used: 0,
+    })
 }
 
-/// A reader during whose waits a signal ends the process at once.
-struct Interruptible<'a> {
-    inner: Box<dyn BufRead>,
-    waiting: &'a Waiting,
-}
+/// How much is read at once.
+const CHUNK_BYTES: usize = 1 << 18;
+/// How often one who waits for input looks whether to go on waiting.
+const LOOK: Duration = Duration::from_millis(100);
 
-impl io::Read for Interruptible<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.waiting.during(|| self.inner.read(buffer))
+/// Reads until the end, a failure, or until nobody listens. An empty chunk is the end.
+fn pump(mut input: Box<dyn Read + Send>, to: &SyncSender<io::Result<Vec<u8>>>) {
+    loop {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        let read = match input.read(&mut chunk) {
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => continue,
+            read => read,
+        };
+        let is_last = !matches!(read, Ok(1..));
+        let read = read.map(|length| {
+            chunk.truncate(length);
+            chunk
+        });
+        if to.send(read).is_err() || is_last {
+            return;
+        }
     }
 }
 
-impl BufRead for Interruptible<'_> {
+/// What a thread of its own reads.
+struct Chunks {
+    ctx: Context,
+    coming: Receiver<io::Result<Vec<u8>>>,
+    chunk: Vec<u8>,
+    used: usize,
+}
+
+impl Read for Chunks {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let there = self.fill_buf()?;
+        let length = there.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&there[..length]);
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl BufRead for Chunks {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.waiting.during(|| self.inner.fill_buf())
+        while self.used == self.chunk.len() {
+            match self.coming.recv_timeout(LOOK) {
+                Ok(chunk) => {
+                    self.chunk = chunk?;
+                    self.used = 0;
+                    if self.chunk.is_empty() {
+                        break;
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.ctx.check().map_err(io::Error::other)?;
+                }
+            }
+        }
+        Ok(&self.chunk[self.used..])
     }
 
     fn consume(&mut self, amount: usize) {
-        self.inner.consume(amount);
+        self.used = (self.used + amount).min(self.chunk.len());
     }
 }
 

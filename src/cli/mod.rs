@@ -8,6 +8,7 @@ mod defect;
 mod globals;
 mod input;
 mod meta;
+mod minus;
 mod output;
 mod progress;
 mod reference;
@@ -59,7 +60,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .take_while(|word| *word != "--")
         .any(|word| word == "--json");
     defect::speak_json(json);
-    ExitCode::from(match commands::parser().try_get_matches_from(&arguments) {
+    let parser = commands::parser();
+    let arguments = minus::behind_options(arguments, &parser);
+    ExitCode::from(match parser.try_get_matches_from(&arguments) {
         Ok(matches) => dispatch(&matches),
         Err(cause) => usage(&cause, json),
     })

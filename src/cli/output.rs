@@ -1,6 +1,8 @@
 //! Standard output and standard error: who gets what, and how a closed pipe ends.
 
+use std::collections::HashSet;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 
@@ -31,11 +33,15 @@ impl From<io::Error> for Failure {
         if cause.kind() == io::ErrorKind::BrokenPipe {
             return Self::ClosedPipe;
         }
-        let code = match cause.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::StoreFull,
-            _ => ErrorCode::UnsafeFilesystem,
-        };
-        Self::Engine(Error::new(code, "cannot write to standard output").with_source(cause))
+        // Not STORE_FULL: the disk of the wiki may have all the space in the world.
+        Self::Engine(
+            Error::new(
+                ErrorCode::UnsafeFilesystem,
+                "cannot write to standard output",
+            )
+            .with_source(cause)
+            .with_hint("send it elsewhere; what the command did to the wiki stands"),
+        )
     }
 }
 
@@ -50,11 +56,16 @@ pub(crate) struct Console {
     pub(crate) palette: Palette,
     /// Colours of standard error.
     talk: Palette,
+    /// Notices that were told: each once.
+    told: Arc<Mutex<HashSet<String>>>,
 }
 
 impl NoticeSink for Console {
     fn notice(&self, text: &str) {
-        self.warn(text);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(text.to_owned()) {
+            self.warn(text);
+        }
     }
 }
 
@@ -69,6 +80,7 @@ impl Console {
             verbose: globals.verbose > 0,
             palette: Palette::new(!globals.json && colors_stdout(globals.color)),
             talk: Palette::new(talk),
+            told: Arc::default(),
         })
     }
 
@@ -80,6 +92,7 @@ impl Console {
             verbose: false,
             palette: Palette::new(false),
             talk: Palette::new(colors_stderr(Color::Auto)),
+            told: Arc::default(),
         }
     }
 

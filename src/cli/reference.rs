@@ -27,7 +27,7 @@ pub fn commands() -> String {
     section("llmwiki", &mut whole.clone());
     for command in whole
         .get_subcommands_mut()
-        .filter(|command| !command.is_hide_set())
+        .filter(|command| !command.is_hide_set() && command.get_name() != "help")
     {
         let title = format!("llmwiki {}", command.get_name());
         // The options that every command takes are shown once, above.
@@ -60,7 +60,8 @@ pub fn commands() -> String {
 pub fn errors() -> String {
     let mut out = String::from(
         "# Errors\n\nGenerated from the one table of codes; a test fails when this file is \
-         stale.\n\nAn error means that nothing was written. On the command line it is \
+         stale.\n\nAn error means that nothing was written, but for one: an output that cannot be \
+         written comes after the deed, and says so. On the command line an error is \
          `error: ..` and `hint: ..` on standard error, with `--json` the document \
          `{\"error\":{\"code\",\"message\",\"hint\"}}` on standard output, where `hint` may be \
          null. Codes are stable; messages are for people. A defect of llmwiki itself ends \

@@ -38,6 +38,7 @@ pub(crate) const COMMANDS: &[ServerCommand] = &[
 /// What every server needs.
 const NEEDS: Needs = Needs {
     wiki: true,
+    user_settings: false,
     progress: false,
 };
 

@@ -19,6 +19,8 @@ use crate::wiki::Wiki;
 pub(crate) struct Needs {
     /// A wiki, so that a faulty configuration must stop it.
     pub(crate) wiki: bool,
+    /// The user's own settings, so that it must stop where they cannot be read.
+    pub(crate) user_settings: bool,
     /// Progress bars.
     pub(crate) progress: bool,
 }
@@ -45,6 +47,11 @@ impl Session {
         } else {
             Loaded::default()
         };
+        match loaded.unread {
+            Some(unread) if needs.user_settings => return Err(unread),
+            Some(unread) => console.warn(&format!("{}; going on without it", unread.explained())),
+            None => {}
+        }
         let clock = clock(&environment)?;
         let cancellation = Cancellation::default();
         let waiting = signals::install(cancellation.clone(), console.clone())?;

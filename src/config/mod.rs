@@ -52,7 +52,7 @@ const CONFIG_FILE: &str = "config.toml";
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
-    /// Where relative roots start.
+    /// Where relative roots start; empty when the working directory is gone.
     pub directory: PathBuf,
     /// The user's own config file, which may not exist.
     pub user_file: Option<PathBuf>,
@@ -62,8 +62,7 @@ impl Environment {
     /// The environment of this process.
     ///
     /// # Errors
-    /// `INVALID_CONFIG` for an `LLMWIKI_*` variable that is not UTF-8 and for a working directory
-    /// that no longer exists.
+    /// `INVALID_CONFIG` for an `LLMWIKI_*` variable that is not UTF-8.
     pub fn of_process() -> Result<Self> {
         let mut variables = BTreeMap::new();
         for (name, value) in std::env::vars_os() {
@@ -78,13 +77,8 @@ impl Environment {
             })?;
             variables.insert(name.to_owned(), value);
         }
-        let directory = std::env::current_dir().map_err(|cause| {
-            Error::new(
-                ErrorCode::InvalidConfig,
-                "the working directory cannot be read",
-            )
-            .with_source(cause)
-        })?;
+        // One that was deleted is nobody's matter where the root is named by an absolute path.
+        let directory = std::env::current_dir().unwrap_or_default();
         let user_file = etcetera::choose_base_strategy().ok().map(|strategy| {
             use etcetera::BaseStrategy as _;
             strategy.config_dir().join("llmwiki").join("config.toml")
@@ -135,7 +129,7 @@ pub struct Flags {
 }
 
 /// A root with its settings. The default is a place where no wiki is looked for.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Loaded {
     /// The root directory; it need not exist.
     pub root: PathBuf,
@@ -143,6 +137,8 @@ pub struct Loaded {
     pub chosen: Chosen,
     /// The merged settings.
     pub config: Config,
+    /// What of the user's own settings this user may not read; the rest is without them.
+    pub unread: Option<Error>,
 }
 
 /// Finds the root and merges its settings.
@@ -152,12 +148,13 @@ pub struct Loaded {
 /// wrong type or out of its range, or a file that cannot be read.
 pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
     let user_directory = environment.user_file.as_deref().and_then(Path::parent);
+    let mut unread = None;
     let auth = match user_directory {
-        Some(directory) => models::auth(&directory.join("auth.toml"))?,
+        Some(directory) => readable(models::auth(&directory.join("auth.toml")), &mut unread)?,
         None => Vec::new(),
     };
     let user = match &environment.user_file {
-        Some(path) => read_file(path, &auth)?,
+        Some(path) => readable(read_file(path, &auth), &mut unread)?,
         None => Vec::new(),
     };
     let mut variables = Vec::new();
@@ -191,13 +188,22 @@ pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
         named(&user).as_deref(),
     )?;
 
+    if environment.directory.as_os_str().is_empty() && root.is_relative() {
+        return Err(Error::new(
+            ErrorCode::InvalidConfig,
+            "the working directory does not exist any more",
+        )
+        .with_hint("change to one that does, or name the wiki by an absolute --root"));
+    }
     let root_file = root.join(CONFIG_FILE);
     let mut of_root = read_of_root(&root, &auth)?;
     let mut config = Config {
         user_directory: user_directory.map(Path::to_owned),
         ..Config::default()
     };
-    if of_root.iter().any(keys::Setting::names_models) && !is_trusted(user_directory, &root_file)? {
+    if of_root.iter().any(keys::Setting::names_models)
+        && (unread.is_some() || !is_trusted(user_directory, &root_file)?)
+    {
         of_root.retain(|setting| !setting.names_models());
         config.models.untrusted = true;
     }
@@ -240,7 +246,33 @@ pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
         root,
         chosen,
         config,
+        unread,
     })
+}
+
+fn is_denied(cause: &TreeError) -> bool {
+    match cause {
+        TreeError::Denied { .. } => true,
+        TreeError::Io { source, .. } => source.kind() == std::io::ErrorKind::PermissionDenied,
+        _ => false,
+    }
+}
+
+/// Settings that this user may not read are as good as none, and told.
+fn readable<T>(read: Result<Vec<T>>, unread: &mut Option<Error>) -> Result<Vec<T>> {
+    use std::error::Error as _;
+    match read {
+        Err(error)
+            if error
+                .source()
+                .and_then(|cause| cause.downcast_ref::<TreeError>())
+                .is_some_and(is_denied) =>
+        {
+            unread.get_or_insert(error);
+            Ok(Vec::new())
+        }
+        other => other,
+    }
 }
 
 fn read_file(path: &Path, auth: &[(String, ModelKey)]) -> Result<Vec<keys::Setting>> {
@@ -262,7 +294,9 @@ fn read_of_root(root: &Path, auth: &[(String, ModelKey)]) -> Result<Vec<keys::Se
 }
 
 fn unreadable(cause: TreeError) -> Error {
-    Error::new(ErrorCode::InvalidConfig, cause.to_string()).with_source(cause)
+    Error::new(ErrorCode::InvalidConfig, cause.to_string())
+        .with_source(cause)
+        .with_hint("see that it is a plain file and that this user may read it")
 }
 
 fn settings_of(

@@ -264,8 +264,10 @@ pub(super) fn auth(path: &Path) -> Result<Vec<(String, Key)>> {
             format!("{}: {what}", path.display()),
         )
     };
-    let Some(bytes) = crate::tree::read_private(path, 1 << 20).map_err(|error| {
-        refuse(&error.to_string()).with_hint(format!("chmod 600 {}", path.display()))
+    let Some(bytes) = crate::tree::read_private(path, 1 << 20).map_err(|cause| {
+        Error::new(ErrorCode::InvalidConfig, cause.to_string())
+            .with_source(cause)
+            .with_hint(format!("make it yours alone: chmod 600 {}", path.display()))
     })?
     else {
         return Ok(Vec::new());

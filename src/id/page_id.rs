@@ -188,6 +188,8 @@ fn segment_fault(segment: &str, is_last: bool) -> Option<&'static str> {
     match segment {
         "" => return Some("contains an empty segment"),
         "." | ".." => return Some("contains a . or .. segment"),
+        // No git keeps such a path, so the page would be missing from every clone.
+        name if name.eq_ignore_ascii_case(".git") => return Some("contains a .git segment"),
         _ => {}
     }
     if strip_extension(segment).is_some() {
@@ -260,6 +262,8 @@ mod tests {
         check_refused("a//b", "empty segment");
         check_refused("a/../b", "..");
         check_refused("x.Md/y", ".md");
+        check_refused(".git/a", ".git");
+        check_refused("a/.GIT", ".git");
         check_refused("a/nul.txt", "device");
         check_refused("com\u{b9}", "device");
         check_refused("con .txt", "device");
@@ -270,7 +274,19 @@ mod tests {
     #[test]
     fn names_near_a_rule_are_fine() {
         for text in [
-            "a.mdx", "md", "...", "console", "com", "com10", "CON1", "nulls/x", "a:b:c/d",
+            "a.mdx",
+            "md",
+            "...",
+            ".gitignore",
+            ".git-notes/a",
+            ".store/a",
+            "git",
+            "console",
+            "com",
+            "com10",
+            "CON1",
+            "nulls/x",
+            "a:b:c/d",
         ] {
             if text.starts_with("a:") {
                 check_refused(text, "drive");

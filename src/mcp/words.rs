@@ -64,8 +64,8 @@ mod tests {
     #[test]
     fn commands_with_arguments_become_tools_too() {
         assert_eq!(
-            for_agents("run `llmwiki read-page --json`"),
-            "run `llmwiki_read_page --json`"
+            for_agents("run `llmwiki read-page ID --json`"),
+            "run `llmwiki_read_page ID --json`"
         );
     }
 }

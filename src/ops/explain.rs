@@ -10,12 +10,15 @@ use crate::lint;
 use crate::wiki::Wiki;
 
 /// Say what a diagnostic or error code means and what to do about it
+///
+/// Without a code: every code there is.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct Explain {
-    /// The code, for example `BROKEN_PAGE_LINK` or `CONFLICT`.
-    pub code: String,
+    /// The code, for example `BROKEN_PAGE_LINK` or `CONFLICT`; all codes are listed without one.
+    #[serde(default)]
+    pub code: Option<String>,
 }
 
 /// What one code means.
@@ -47,10 +50,39 @@ pub struct Explanation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainReport {
-    /// The code.
-    pub code: String,
+    /// The code; null where none was asked for.
+    pub code: Option<String>,
     /// Its meanings: one, or two where an error and a diagnostic share the name.
     pub explanations: Vec<Explanation>,
+    /// Every code, where none was asked for: errors first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub codes: Vec<KnownCode>,
+}
+
+/// A code that there is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownCode {
+    /// The code.
+    pub code: String,
+    /// Where it turns up: `error` or `diagnostic`.
+    pub kind: String,
+    /// What it means.
+    pub meaning: String,
+}
+
+fn known_codes() -> Vec<KnownCode> {
+    let known = |code: &str, kind: &str, meaning: &str| KnownCode {
+        code: code.to_owned(),
+        kind: kind.to_owned(),
+        meaning: meaning.to_owned(),
+    };
+    let errors = ErrorCode::ALL.iter().map(|code| code.row());
+    let errors = errors.map(|row| known(row.name, "error", row.meaning));
+    let diagnostics = lint::RULES.iter();
+    errors
+        .chain(diagnostics.map(|rule| known(rule.code.as_str(), "diagnostic", rule.meaning)))
+        .collect()
 }
 
 impl Operation for Explain {
@@ -60,7 +92,14 @@ impl Operation for Explain {
     type Report = ExplainReport;
 
     fn run(self, _: &Wiki, _: &Context) -> Result<ExplainReport> {
-        let code = self.code.trim().to_ascii_uppercase().replace('-', "_");
+        let Some(asked) = self.code else {
+            return Ok(ExplainReport {
+                code: None,
+                explanations: Vec::new(),
+                codes: known_codes(),
+            });
+        };
+        let code = asked.trim().to_ascii_uppercase().replace('-', "_");
         let mut explanations = Vec::new();
         for row in ErrorCode::ALL
             .iter()
@@ -91,11 +130,15 @@ impl Operation for Explain {
         if explanations.is_empty() {
             return Err(Error::new(
                 ErrorCode::InvalidArgument,
-                format!("there is no code {:?}", self.code),
+                format!("there is no code {asked:?}"),
             )
-            .with_hint("docs/errors.md and docs/diagnostics.md list every code"));
+            .with_hint("`llmwiki explain` lists every code"));
         }
-        Ok(ExplainReport { code, explanations })
+        Ok(ExplainReport {
+            code: Some(code),
+            explanations,
+            codes: Vec::new(),
+        })
     }
 }
 
@@ -108,16 +151,35 @@ mod tests {
         let wiki = Wiki::new("nowhere", crate::config::Config::default());
         let explain = |code: &str| {
             Explain {
-                code: code.to_owned(),
+                code: Some(code.to_owned()),
             }
             .run(&wiki, &Context::default())
         };
-        assert_eq!(explain("page-not-found").unwrap().code, "PAGE_NOT_FOUND");
+        assert_eq!(
+            explain("page-not-found").unwrap().code.as_deref(),
+            Some("PAGE_NOT_FOUND")
+        );
         let report = explain("BROKEN_PAGE_LINK").unwrap();
         assert_eq!(report.explanations[0].kind, "diagnostic");
         assert_eq!(
             explain("NO_SUCH").unwrap_err().code(),
             ErrorCode::InvalidArgument
         );
+    }
+
+    #[test]
+    fn without_a_code_every_code_is_listed_and_each_can_be_explained() {
+        let wiki = Wiki::new("nowhere", crate::config::Config::default());
+        let list = Explain { code: None };
+        let list = list.run(&wiki, &Context::default()).unwrap();
+        assert_eq!(list.codes.len(), ErrorCode::ALL.len() + lint::RULES.len());
+        for known in list.codes {
+            let explained = Explain {
+                code: Some(known.code),
+            };
+            let explained = explained.run(&wiki, &Context::default()).unwrap();
+            let kinds: Vec<_> = explained.explanations.iter().map(|it| &it.kind).collect();
+            assert!(kinds.contains(&&known.kind));
+        }
     }
 }

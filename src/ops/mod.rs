@@ -46,7 +46,7 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
-use crate::id::{ContentHash, PageId, SourceId};
+use crate::id::{ContentHash, PageId, SourceId, strip_extension};
 use crate::wiki::{Expectation, Wiki};
 
 /// What an operation does to the world.
@@ -187,19 +187,29 @@ const LIST_LIMIT: usize = 100;
 fn list_limit(limit: Option<usize>) -> Result<usize> {
     match limit {
         None => Ok(LIST_LIMIT),
-        Some(0) => Err(Error::new(
-            ErrorCode::InvalidArgument,
-            "the limit must be at least 1",
-        )),
+        Some(0) => Err(
+            Error::new(ErrorCode::LimitExceeded, "limit 0 is not at least 1")
+                .with_hint("leave it out for the default"),
+        ),
         Some(limit) => Ok(limit),
     }
 }
 
 fn page_id(raw: &str) -> Result<PageId> {
     PageId::parse(raw).map_err(|cause| {
-        Error::new(ErrorCode::InvalidPath, cause.to_string())
-            .with_hint("a page id is a relative path without .md, for example guides/install")
+        let hint = match page_meant(raw) {
+            Some(id) => format!("a page id is a relative path without .md; {id} may be meant"),
+            None => "a page id is a relative path without .md, for example guides/install".into(),
+        };
+        Error::new(ErrorCode::InvalidPath, cause.to_string()).with_hint(hint)
     })
+}
+
+/// The page that somebody means who names its file.
+fn page_meant(raw: &str) -> Option<PageId> {
+    let name = raw.trim_end_matches('/');
+    let name = name.rsplit_once("pages/").map_or(name, |(_, name)| name);
+    PageId::parse(strip_extension(name).unwrap_or(name)).ok()
 }
 
 fn source_id(raw: &str) -> Result<SourceId> {
@@ -223,7 +233,7 @@ fn expectation(raw: Option<&str>) -> Result<Expectation> {
                     ErrorCode::InvalidArgument,
                     format!("the expected SHA-256 {hash:?} is neither a hash nor the word absent"),
                 )
-                .with_hint("`llmwiki read-page --json` prints the current hash as sha256")
+                .with_hint("`llmwiki read-page ID --json` prints the current hash as sha256")
             }),
     }
 }
@@ -296,6 +306,28 @@ mod tests {
         let request = serde_json::json!({"query": "x", "limit": "many"});
         let error = (search.run)(request, &wiki, &Context::default()).unwrap_err();
         assert!(error.message().contains("limit: "), "{}", error.message());
+    }
+
+    #[test]
+    fn whoever_names_the_file_of_a_page_is_told_its_id() {
+        for raw in [
+            "guides/a.md",
+            ".llmwiki/pages/guides/a.md",
+            "/w/pages/guides/a.md",
+        ] {
+            let error = page_id(raw).unwrap_err();
+            assert!(
+                error.hint().unwrap().contains("; guides/a may"),
+                "{error:?}"
+            );
+        }
+        assert!(
+            page_id("../..")
+                .unwrap_err()
+                .hint()
+                .unwrap()
+                .contains("install")
+        );
     }
 
     #[test]

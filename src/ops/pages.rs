@@ -104,11 +104,12 @@ impl Operation for ReadPage {
         } else {
             budget.saturating_sub(budget::frame(&report, |it| &mut it.markdown)?)
         };
-        let kept = budget::text_that_fits(&report.markdown, room);
-        if kept < report.markdown.len() {
-            report.markdown.truncate(kept);
-            report.byte_end = report.byte_start + kept as u64;
-        }
+        let kept = match &report.raw {
+            None => budget::text_that_fits(&report.markdown, room),
+            // They come twice, as text that may be six times as long, and in base64.
+            Some(raw) => budget::bytes_that_fit(raw, budget / 6),
+        };
+        report.keep(kept);
         Ok(report)
     }
 }

@@ -5,9 +5,15 @@ use std::fmt::Write as _;
 use super::style::Palette;
 use crate::ops::ExplainReport;
 
-/// The code, then each of its meanings with what to do.
+/// The code, then each of its meanings with what to do; or the list of all codes.
 pub(crate) fn explain(report: &ExplainReport, palette: Palette) -> String {
     let mut out = String::new();
+    let width = report.codes.iter().map(|known| known.code.len()).max();
+    for known in &report.codes {
+        let name = format!("{:<1$}", known.code, width.unwrap_or(0));
+        let _ = writeln!(out, "{}  {}", palette.strong(&name), known.meaning);
+    }
+    let code = report.code.as_deref().unwrap_or_default();
     for explanation in &report.explanations {
         let mut kind = explanation.kind.clone();
         if let Some(severity) = &explanation.severity {
@@ -16,7 +22,7 @@ pub(crate) fn explain(report: &ExplainReport, palette: Palette) -> String {
         if let Some(status) = explanation.exit_status {
             kind = format!("{kind}, exit status {status}");
         }
-        let _ = writeln!(out, "{} ({kind})", palette.strong(&report.code));
+        let _ = writeln!(out, "{} ({kind})", palette.strong(code));
         let _ = writeln!(out, "  {}", explanation.meaning);
         if let Some(hint) = &explanation.hint {
             let _ = writeln!(out, "  what to do: {hint}");

@@ -27,12 +27,13 @@ pub(crate) fn search(report: &SearchAnswer, palette: Palette) -> String {
             hit.start_line,
             hit.end_line
         );
-        let _ = writeln!(
-            out,
-            "  {}  {}",
-            trail(hit),
-            palette.dim(&format!("{:.2}", hit.score))
-        );
+        // A list of pages is not ranked.
+        let score = if hit.score > 0.0 {
+            format!("  {}", palette.dim(&format!("{:.2}", hit.score)))
+        } else {
+            String::new()
+        };
+        let _ = writeln!(out, "  {}{score}", trail(hit));
         for line in snippet(hit, palette)
             .lines()
             .filter(|line| !line.trim().is_empty())

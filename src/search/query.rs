@@ -3,7 +3,7 @@
 //! fields also with a minus; whatever is not exactly that is plain words, so that no query fails.
 //!
 //! A query that only excludes asks for nothing, so its minus signs are dashes; one that only names
-//! pages by id looks for the words of the pattern, which their first sections hold.
+//! pages, by id or source, asks for all their sections and scores nothing.
 //!
 //! Scoring needs [`Query::terms`] only. Phrases, exclusions and filters are conditions on a
 //! candidate, checked against its text by [`Query::accepts_page`] and [`Query::accepts_text`].
@@ -84,6 +84,11 @@ impl Query {
     /// Whether nothing can be scored: no term at all. A query may still hold filters.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
+    }
+
+    /// Whether it asks for all sections that meet its conditions: it names pages and no word.
+    pub fn only_filters(&self) -> bool {
+        self.terms.is_empty() && !self.filters.is_empty()
     }
 
     /// Whether a hit must be checked against page or text before it counts.
@@ -412,11 +417,6 @@ pub(super) fn standard(text: &str) -> Query {
         }
         query.take(part, &mut words);
     }
-    if words.is_empty() {
-        for pattern in &query.filters.ids {
-            words.extend(standard_words(pattern, language));
-        }
-    }
     query.count(words);
     query
 }
@@ -652,11 +652,18 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_alone_looks_for_its_words() {
-        let query = standard("id:guides/*");
-        assert_eq!(query.terms, words(&["guid"]));
-        assert_eq!(query.filters.ids, ["guides/*"]);
-        assert!(standard("source:abcdef12").is_empty());
+    fn filters_alone_ask_for_all_that_they_let_through() {
+        for text in [
+            "id:guides/*",
+            "source:abcdef12",
+            "id:* -storm",
+            "source:abcdef12 -id:old",
+        ] {
+            assert!(standard(text).only_filters(), "{text}");
+        }
+        for text in ["", "-id:old", "-storm", "id:guides/* tide", "title:tide"] {
+            assert!(!standard(text).only_filters(), "{text}");
+        }
     }
 
     #[test]

@@ -11,7 +11,9 @@
 
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use redb::backends::InMemoryBackend;
 use redb::{Builder, ConcurrencyMode, Database, ReadOnlyDatabase, ReadableDatabase};
 
 use super::backend::{BackendFaults, StoreFile};
@@ -121,10 +123,24 @@ pub struct Store {
     tree: Tree,
     /// Name of the file in `.store`.
     name: String,
+    place: Place,
     identity: Identity,
     options: StoreOptions,
     caches: [IndexCache; 2],
 }
+
+/// Where the rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the file at the store's path.
+    File,
+    /// In memory, for as long as the file at the path, if any, is this one.
+    Memory { instead_of: Option<Identity> },
+}
+
+/// A device that no file is on, for the identities of stores in memory.
+const MEMORY_DEVICE: u64 = u64::MAX;
+static MEMORY_STORES: AtomicU64 = AtomicU64::new(0);
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -221,6 +237,7 @@ impl Store {
             handle: Some(handle),
             tree: tree.clone(),
             name: name.to_owned(),
+            place: Place::File,
             identity,
             options: options.clone(),
             caches: Default::default(),
@@ -252,7 +269,46 @@ impl Store {
             ))
         })?;
         let store = Self::with(handle, tree, name, made.identity, options);
-        let txn = store.begin_write()?;
+        store.fill(meta)?;
+        Ok(store)
+    }
+
+    /// Makes a new store in memory, which stands for the one at `name` where that cannot be made
+    /// or written. Nothing of it outlives the handle.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn in_memory(
+        tree: &Tree,
+        name: &str,
+        meta: &Meta,
+        options: &StoreOptions,
+    ) -> Result<Self, StoreError> {
+        let instead_of = tree.store_identity(name)?;
+        // Nobody shares it, and the backend has no locks.
+        let options = StoreOptions {
+            concurrency: Concurrency::Exclusive,
+            ..options.clone()
+        };
+        let handle = guard(|| {
+            let backend = InMemoryBackend::new();
+            Ok(Handle::ReadWrite(
+                options.builder().create_with_backend(backend)?,
+            ))
+        })?;
+        let identity = Identity {
+            device: MEMORY_DEVICE,
+            inode: MEMORY_STORES.fetch_add(1, Ordering::Relaxed),
+        };
+        let mut store = Self::with(handle, tree, name, identity, &options);
+        store.place = Place::Memory { instead_of };
+        store.fill(meta)?;
+        Ok(store)
+    }
+
+    /// Makes the tables of an empty store.
+    fn fill(&self, meta: &Meta) -> Result<(), StoreError> {
+        let txn = self.begin_write()?;
         guard(|| migrate::create_tables(&txn))?;
         // Against this state every row of `meta` is new, so the commit writes them all.
         let nothing = Meta {
@@ -265,7 +321,7 @@ impl Store {
             ..meta.clone()
         };
         batch.commit()?;
-        Ok(store)
+        Ok(())
     }
 
     /// After [`Batch::commit`] failed: whether its commit stands all the same, and the state that
@@ -292,7 +348,12 @@ impl Store {
         }
     }
 
-    /// Device and inode of the open file.
+    /// Whether the rows are in memory only.
+    pub fn is_in_memory(&self) -> bool {
+        self.place != Place::File
+    }
+
+    /// Device and inode of the open file; of a store in memory, what no file has.
     pub fn identity(&self) -> Identity {
         self.identity
     }
@@ -307,7 +368,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the path cannot be looked at.
     pub fn is_current(&self) -> Result<bool, StoreError> {
-        Ok(self.tree.store_identity(&self.name)? == Some(self.identity))
+        let there = self.tree.store_identity(&self.name)?;
+        Ok(match self.place {
+            Place::File => there == Some(self.identity),
+            Place::Memory { instead_of } => there == instead_of,
+        })
     }
 
     fn check_current(&self) -> Result<(), StoreError> {

@@ -369,6 +369,20 @@ impl View {
         self.indexed_pages::<NameIndex>(&titles::name_prefix(kind, folded))
     }
 
+    /// Pages whose folded id begins with this, in the order of folded ids.
+    pub fn pages_folded(
+        &self,
+        folded: &str,
+    ) -> impl Iterator<Item = Result<PageId, StoreError>> + '_ {
+        let prefix = titles::name_beginning(NameKind::Id, folded);
+        self.scan::<NameIndex>(&prefix).map(|row| {
+            let (key, _) = row?;
+            let at = key.iter().position(|&byte| byte == 0);
+            let id = at.map_or(&[][..], |at| &key[at + 1..]);
+            page_id(NameIndex::TABLE, id)
+        })
+    }
+
     /// The folded names of a page.
     ///
     /// # Errors

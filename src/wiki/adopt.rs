@@ -52,7 +52,7 @@ pub(super) struct Difference {
     pub(super) is_stale: bool,
     /// What can never be taken in as it is, and why; known from names alone.
     pub(super) misfits: Vec<SkippedFile>,
-    /// A symbolic link, which no wiki may hold: reads refuse to answer around it.
+    /// A symbolic link, which no wiki may hold: answers about the whole wiki are refused.
     pub(super) link: Option<TreeError>,
 }
 
@@ -77,6 +77,17 @@ pub(super) struct Adopted {
 }
 
 impl Difference {
+    /// Keeps a symbolic link out.
+    fn note_link(&mut self, path: String) {
+        let link = TreeError::Symlink { path: path.clone() };
+        self.misfits.push(SkippedFile {
+            path,
+            code: ErrorCode::UnsafeFilesystem.as_str().to_owned(),
+            reason: "is a symbolic link, which is never followed".to_owned(),
+        });
+        self.link.get_or_insert(link);
+    }
+
     /// How many changes wait to be taken in.
     pub(super) fn count(&self) -> u64 {
         (self.changed.len() + self.gone.len() + self.sources.len() + self.gone_sources.len()) as u64
@@ -106,7 +117,7 @@ fn scan_pages(tree: &Tree, view: &View, looks: &Known, difference: &mut Differen
     let mut unproven: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut failed: Option<Error> = None;
     let mut gone: Vec<Vec<u8>> = Vec::new();
-    // What is below a folder that cannot be read is unknown, not gone.
+    // What stands where something that cannot be read is now, or below it, is unknown, not gone.
     let mut unknown: Vec<Vec<u8>> = Vec::new();
     let mut recall = |path: &[u8]| looks.listing(tree, path);
     let walked = tree.walk_recalling(&RelPath::pages(), &mut recall, &mut |entry| {
@@ -114,15 +125,13 @@ fn scan_pages(tree: &Tree, view: &View, looks: &Known, difference: &mut Differen
         let mut step = || -> Result<()> {
             if entry.kind == Kind::Symlink {
                 unprove();
-                let path = tree::escape(entry.path);
-                difference.link.get_or_insert(TreeError::Symlink { path });
+                unknown.push(entry.path.to_vec());
+                difference.note_link(tree::escape(entry.path));
                 return Ok(());
             }
             if let Some(error) = entry.unreadable {
                 unprove();
-                if entry.kind == Kind::Directory {
-                    unknown.push([entry.path, b"/"].concat());
-                }
+                unknown.push(entry.path.to_vec());
                 difference.misfits.push(SkippedFile {
                     path: tree::escape(entry.path),
                     code: ErrorCode::UnsafeFilesystem.as_str().to_owned(),
@@ -140,6 +149,9 @@ fn scan_pages(tree: &Tree, view: &View, looks: &Known, difference: &mut Differen
                 }
                 kind => {
                     unprove();
+                    if kind != Kind::Directory {
+                        unknown.push(entry.path.to_vec());
+                    }
                     difference.misfits.push(SkippedFile {
                         path: tree::escape(entry.path),
                         code: ErrorCode::UnsafeFilesystem.as_str().to_owned(),
@@ -207,13 +219,13 @@ fn scan_pages(tree: &Tree, view: &View, looks: &Known, difference: &mut Differen
     }
     if walked == Walked::Complete {
         gone.extend(stamps.map(|(path, _)| path.to_vec()));
-        let is_unknown = |path: &[u8]| unknown.iter().any(|folder| path.starts_with(folder));
+        let is_unknown = |path: &[u8]| unknown.iter().any(|place| is_at_or_below(path, place));
         gone.retain(|path| !is_unknown(path));
         difference.gone = gone;
         let met: BTreeSet<&[u8]> = folders.iter().map(|(path, _)| path.as_slice()).collect();
         let lost = looks.folders().map(|(path, _)| path);
         let lost: Vec<_> = lost
-            .filter(|path| !met.contains(path) && !is_unknown(&[path, &b"/"[..]].concat()))
+            .filter(|path| !met.contains(path) && !is_unknown(path))
             .map(|path| (path.to_vec(), None))
             .collect();
         drop(met);
@@ -240,6 +252,11 @@ fn parent(path: &[u8]) -> &[u8] {
     &path[..slash.unwrap_or(0)]
 }
 
+fn is_at_or_below(path: &[u8], place: &[u8]) -> bool {
+    path.strip_prefix(place)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
 /// The page id of a file below `pages/`, or what is wrong with its name.
 pub(super) fn page_id(path: &[u8]) -> std::result::Result<PageId, String> {
     let name = std::str::from_utf8(path).map_err(|_| "the name is not UTF-8".to_owned())?;
@@ -260,8 +277,7 @@ fn scan_sources(tree: &Tree, view: &View, difference: &mut Difference) -> Result
     let mut stamps = view.stamps(b"sources/").peekable();
     for entry in &entries {
         if entry.kind == Kind::Symlink {
-            let path = format!("sources/{}", tree::escape(&entry.name));
-            difference.link.get_or_insert(TreeError::Symlink { path });
+            difference.note_link(format!("sources/{}", tree::escape(&entry.name)));
             continue;
         }
         let Some(id) = entry.name_str().and_then(|name| SourceId::parse(name).ok()) else {
@@ -298,6 +314,20 @@ fn scan_sources(tree: &Tree, view: &View, difference: &mut Difference) -> Result
     }
     for row in stamps {
         difference.gone_sources.extend(source_of(&row?.0));
+    }
+    // Events that could not be read before may have been mended since.
+    for row in view.skipped() {
+        let (path, why) = row?;
+        let Some(id) = sources::source_of_events(&path) else {
+            continue;
+        };
+        let now = sources::read_events(tree, id).fault;
+        if now.is_none_or(|now| now.message != why.message)
+            && tree.stat(&RelPath::source(&id))?.is_some()
+            && !difference.sources.contains(&id)
+        {
+            difference.sources.push(id);
+        }
     }
     Ok(())
 }
@@ -432,6 +462,7 @@ fn work(difference: &Difference) -> impl Iterator<Item = Work<'_>> {
 /// evidence.
 fn source_gone(batch: &mut Batch, id: SourceId) -> Result<()> {
     batch.remove_stamp(&stamp_path(id))?;
+    batch.remove_skipped(&sources::events_path(id))?;
     Ok(())
 }
 

@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{PageId, SourceId};
 use crate::page::{self, Page, Section};
+use crate::search::topk::Hit;
 use crate::search::{Candidate, Query, snippet};
 use crate::store::index::{IndexReader, IndexSet};
 use crate::store::{PageRecord, SectionRecord, StoreError};
@@ -139,12 +140,43 @@ impl Library<'_> {
     }
 }
 
+impl Library<'_> {
+    /// The sections that meet the conditions of a query without words, in page and line order.
+    fn list(&mut self, ctx: &Context, query: &Query, limit: usize) -> Result<Vec<Hit>> {
+        let mut pages: Vec<(PageId, PageRecord)> = Vec::new();
+        for row in self.reading.snapshot.pages("", None) {
+            ctx.check()?;
+            let (id, page) = row?;
+            if query.accepts_page(self.reading.analysis, &id, &page.title, &page.sources) {
+                pages.push((id, page));
+            }
+        }
+        pages.sort_by(|(a, _), (b, _)| a.cmp_utf16(b));
+        let mut hits = Vec::new();
+        for (_, page) in pages {
+            ctx.check()?;
+            for section in page.sections {
+                if hits.len() == limit {
+                    return Ok(hits);
+                }
+                if !query.reads_text() || self.accepts(query, section)? {
+                    hits.push(Hit {
+                        section,
+                        score: 0.0,
+                    });
+                }
+            }
+        }
+        Ok(hits)
+    }
+}
+
 impl Wiki {
     /// Searches, after taking in what changed in the tree. The hits are the exact best of the
     /// score.
     ///
     /// # Errors
-    /// `NOT_INITIALIZED`; `INVALID_PAGE` for a query without a letter or digit; `LIMIT_EXCEEDED`
+    /// `NOT_INITIALIZED`; `INVALID_PAGE` for a query that asks for nothing; `LIMIT_EXCEEDED`
     /// for a limit of zero (one above `max_results` is taken for that).
     pub fn search(&self, ctx: &Context, request: &SearchRequest) -> Result<SearchReport> {
         self.mending(ctx, || self.search_once(ctx, request))
@@ -169,23 +201,30 @@ impl Wiki {
             }
             limit => limit.unwrap_or(largest).min(largest),
         };
-        let reading = self.reading(ctx)?;
+        let reading = self.reading_whole(ctx)?;
         let query = reading.analysis.query(&request.query);
-        if query.is_empty() {
+        if query.is_empty() && !query.only_filters() {
+            let (what, hint) = if query.excluded.is_empty() {
+                (
+                    "has no letter or digit to search for",
+                    "give at least one word",
+                )
+            } else {
+                ("only excludes", "say what to look for, too")
+            };
             return Err(Error::new(
                 ErrorCode::InvalidPage,
-                format!(
-                    "query {:?} has no letter or digit to search for",
-                    request.query
-                ),
+                format!("query {:?} {what}", request.query),
             )
-            .with_hint("give at least one word"));
+            .with_hint(hint));
         }
         let mut library = Library {
             reading: &reading,
             pages: HashMap::new(),
         };
-        let found = {
+        let found = if query.only_filters() {
+            library.list(ctx, &query, limit)?
+        } else {
             let reader = IndexReader::open(
                 &reading.snapshot,
                 IndexSet::Pages,

@@ -1,5 +1,7 @@
 //! Pages: canonical Markdown that may only cite sources that exist.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -12,7 +14,7 @@ use super::session::{MAX_KEPT_BYTES, Reading, Writing, page_of};
 use super::sources::{self, character_range};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
-use crate::id::{ContentHash, PageId, SourceId};
+use crate::id::{ContentHash, PageId, SourceId, fold_case};
 use crate::page;
 use crate::store::{
     Batch, How, IntentOp, IntentRecord, NameKind, RevisionRecord, StampRecord, View,
@@ -64,7 +66,8 @@ pub struct UpsertPageReport {
     pub sha256: String,
     /// Sequence number of the revision.
     pub revision: u64,
-    /// Text that somebody saved while this write went on: kept as this revision, not lost.
+    /// Text that somebody saved while this write went on, or that was no page and so never taken
+    /// in: kept as this revision, not lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub displaced: Option<u64>,
     /// Whether this call made the wiki.
@@ -73,7 +76,7 @@ pub struct UpsertPageReport {
 }
 
 /// Frontmatter of a page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PageMetadata {
     /// Title.
@@ -109,6 +112,17 @@ pub struct ReadPageReport {
     /// Sources that the page cites and the wiki lacks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_sources: Vec<String>,
+    /// Why this text, which a person saved in the place of the page, is no page; its metadata is
+    /// blank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// The exact bytes in base64, where they are not UTF-8; `markdown` shows what can be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub markdown_base64: Option<String>,
+    /// The exact bytes where they are not UTF-8, for callers that do not want JSON.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub raw: Option<Vec<u8>>,
 }
 
 impl ReadPageReport {
@@ -119,7 +133,7 @@ impl ReadPageReport {
     /// `LIMIT_EXCEEDED` for an offset behind the end and for a limit of zero.
     pub fn keep_range(&mut self, offset: u64, limit: Option<u64>) -> Result<()> {
         let refuse = |what: String| Err(Error::new(ErrorCode::LimitExceeded, what));
-        let length = self.markdown.len();
+        let length = self.raw.as_ref().map_or(self.markdown.len(), Vec::len);
         if limit == Some(0) {
             return refuse("limit 0 is not at least 1".to_owned());
         }
@@ -133,11 +147,41 @@ impl ReadPageReport {
             }
         };
         let limit = limit.map_or(length, |it| usize::try_from(it).unwrap_or(usize::MAX));
-        let (start, end) = character_range(&self.markdown, offset, limit);
-        self.markdown = self.markdown[start..end].to_owned();
+        let (start, end) = if let Some(raw) = &mut self.raw {
+            let end = offset.saturating_add(limit).min(length);
+            *raw = raw[offset..end].to_vec();
+            (offset, end)
+        } else {
+            let (start, end) = character_range(&self.markdown, offset, limit);
+            self.markdown = self.markdown[start..end].to_owned();
+            (start, end)
+        };
         self.byte_start = start as u64;
         self.byte_end = end as u64;
+        self.show_raw();
         Ok(())
+    }
+
+    /// Keeps the first `count` bytes of the range, where that is less than it has. In text, they
+    /// end at the border of a character.
+    pub fn keep(&mut self, count: usize) {
+        let length = self.raw.as_ref().map_or(self.markdown.len(), Vec::len);
+        if count >= length {
+            return;
+        }
+        match &mut self.raw {
+            Some(raw) => raw.truncate(count),
+            None => self.markdown.truncate(count),
+        }
+        self.byte_end = self.byte_start + count as u64;
+        self.show_raw();
+    }
+
+    fn show_raw(&mut self) {
+        if let Some(raw) = &self.raw {
+            self.markdown = String::from_utf8_lossy(raw).into_owned();
+            self.markdown_base64 = Some(BASE64.encode(raw));
+        }
     }
 }
 
@@ -176,6 +220,9 @@ pub struct DeletePageReport {
     pub revision: u64,
     /// Pages that still link here, in id order.
     pub backlinks: Vec<String>,
+    /// Text in the place of the page that no revision held: kept as this one, not lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub displaced: Option<u64>,
 }
 
 /// Whether a page file hashes to what the caller believes.
@@ -269,31 +316,32 @@ impl Writing<'_> {
     }
 
     /// Takes what a person put into the place of a page into the history, unless it is there.
+    /// Returns the revision of a text that was never a state of the page, since it is no page.
     fn keep_present(
         &self,
         batch: &mut Batch,
         id: &PageId,
         present: &Present,
         index: &mut IndexChanges,
-    ) -> Result<()> {
+    ) -> Result<Option<u64>> {
         let known = batch.page(id)?.map(|page| page.sha256);
         let (Some(file), Some(sha256)) = (&present.file, present.sha256) else {
-            return Ok(());
+            return Ok(None);
         };
         if known == Some(sha256) {
-            return Ok(());
+            return Ok(None);
         }
         match PreparedPage::new(self.analysis(), id.clone(), file.bytes.clone()) {
             Ok(prepared) => {
                 let note = self.note(How::ADOPTED, "");
                 put::put_page(batch, self.analysis(), &prepared, &note, index)?;
+                Ok(None)
             }
             Err(_) => {
                 let note = self.note(How::DISPLACED, "");
-                put::keep_text(batch, id, &file.bytes, &note)?;
+                Ok(Some(put::keep_text(batch, id, &file.bytes, &note)?))
             }
         }
-        Ok(())
     }
 
     /// Writes one page: the story of a write, for one.
@@ -317,7 +365,8 @@ impl Writing<'_> {
                     return Err(error);
                 }
             };
-        written.displaced = self.finish_write(batch, write)?.pop();
+        let kept = self.finish_write(batch, write)?.pop();
+        written.displaced = kept.or(written.displaced);
         Ok(written)
     }
 
@@ -383,7 +432,7 @@ impl Writing<'_> {
                 displaced: None,
             });
         }
-        self.keep_present(batch, id, &present, &mut write.index)?;
+        let displaced = self.keep_present(batch, id, &present, &mut write.index)?;
         if let Some(folder) = path.parent() {
             self.tree.make_dirs(&folder, write.durability)?;
         }
@@ -420,7 +469,7 @@ impl Writing<'_> {
             created,
             unchanged,
             revision,
-            displaced: None,
+            displaced,
         })
     }
 
@@ -523,29 +572,59 @@ pub(super) fn unproven_stamp(size: u64, sha256: ContentHash) -> StampRecord {
     }
 }
 
-/// Refuses a new id that some file system would take for an existing one. A page whose file a
-/// person took away, which the store may not have noticed yet, is in nobody's way.
+/// Refuses a new id that some file system would take for an existing one, or whose folder it would
+/// take for that of other pages under another spelling. A page whose file a person took away,
+/// which the store may not have noticed yet, is in nobody's way.
 pub(super) fn check_collision(tree: &Tree, view: &View, id: &PageId) -> Result<()> {
-    let mut other = None;
-    for named in view.pages_named(NameKind::Id, &id.fold_key())? {
-        let path = RelPath::page(named.as_str())?;
-        // The file of a page that this very batch writes is only promised.
-        let is_there = || -> Result<bool> {
-            Ok(view.intent(path.as_bytes())?.is_some() || tree.stat(&path)?.is_some())
-        };
-        if named != *id && is_there()? {
-            other = Some(named);
-            break;
+    // The file of a page that this very batch writes is only promised.
+    let is_there = |id: &PageId| -> Result<bool> {
+        let path = RelPath::page(id.as_str())?;
+        Ok(view.intent(path.as_bytes())?.is_some() || tree.stat(&path)?.is_some())
+    };
+    for other in view.pages_named(NameKind::Id, &id.fold_key())? {
+        if other != *id && is_there(&other)? {
+            return Err(Error::new(
+                ErrorCode::InvalidPath,
+                format!("page id {id} differs from the page {other} only by case or normalisation"),
+            )
+            .with_hint(format!("write to {other}, or choose another id")));
         }
     }
-    match other {
-        None => Ok(()),
-        Some(other) => Err(Error::new(
-            ErrorCode::InvalidPath,
-            format!("page id {id} differs from the page {other} only by case or normalisation"),
-        )
-        .with_hint(format!("write to {other}, or choose another id"))),
+    let text = id.as_str();
+    for (end, _) in text.match_indices('/') {
+        let folder = &text[..=end];
+        // Where the folder is spelled both ways already, either will do.
+        if view.pages(folder, None).next().transpose()?.is_some() {
+            continue;
+        }
+        for other in view.pages_folded(&fold_case(folder)) {
+            let other = other?;
+            let depth = folder.matches('/').count();
+            let Some(spelled) = folder_at(&other, depth) else {
+                continue;
+            };
+            if is_there(&other)? {
+                let rest = &text[end + 1..];
+                return Err(Error::new(
+                    ErrorCode::InvalidPath,
+                    format!(
+                        "the folder of page id {id} differs from {spelled}, where the page \
+                         {other} is, only by case or normalisation"
+                    ),
+                )
+                .with_hint(format!(
+                    "write to {spelled}/{rest}, or choose another folder"
+                )));
+            }
+        }
     }
+    Ok(())
+}
+
+/// The first `count` folders of a page id, when it has as many.
+fn folder_at(id: &PageId, count: usize) -> Option<&str> {
+    let (end, _) = id.as_str().match_indices('/').nth(count.checked_sub(1)?)?;
+    Some(&id.as_str()[..end])
 }
 
 impl Wiki {
@@ -645,30 +724,41 @@ impl Wiki {
                 .ok_or_else(|| crate::store::StoreError::Damaged {
                     what: format!("the text of {id} is missing"),
                 })?;
-        let page = page::parse_bytes(&bytes)?;
-        let markdown = String::from_utf8(bytes).map_err(|error| {
-            Error::new(
-                ErrorCode::InvalidPage,
-                format!("page {id} is not UTF-8: {error}"),
-            )
-        })?;
-        let byte_count = markdown.len() as u64;
-        Ok(ReadPageReport {
+        let (metadata, fault) = match page::parse_bytes(&bytes) {
+            Ok(page) => (
+                PageMetadata {
+                    title: page.title,
+                    summary: page.summary,
+                    sources: page.sources.iter().map(SourceId::to_string).collect(),
+                },
+                None,
+            ),
+            // A text that a person put into the place of a page.
+            Err(error) if at.is_some() => (PageMetadata::default(), Some(error.to_string())),
+            Err(error) => return Err(error.into()),
+        };
+        let byte_count = bytes.len() as u64;
+        let (markdown, raw) = match String::from_utf8(bytes) {
+            Ok(markdown) => (markdown, None),
+            Err(error) => (String::new(), Some(error.into_bytes())),
+        };
+        let mut report = ReadPageReport {
             id: id.to_string(),
             markdown,
             byte_start: 0,
             byte_end: byte_count,
             byte_count,
-            metadata: PageMetadata {
-                title: page.title,
-                summary: page.summary,
-                sources: page.sources.iter().map(SourceId::to_string).collect(),
-            },
+            metadata,
             sha256: sha256.to_string(),
             revision,
             backlinks: backlinks(&reading.snapshot, id)?,
             missing_sources: missing.iter().map(SourceId::to_string).collect(),
-        })
+            fault,
+            markdown_base64: None,
+            raw,
+        };
+        report.show_raw();
+        Ok(report)
     }
 
     /// Lists pages whose id starts with `prefix`, in id order (UTF-8 bytes), `limit` at a time
@@ -751,7 +841,7 @@ impl Wiki {
         check_expected(id, expected, Some(sha256))?;
         let mut batch = writing.batch()?;
         let mut index = IndexChanges::default();
-        writing.keep_present(&mut batch, id, &present, &mut index)?;
+        let mut displaced = writing.keep_present(&mut batch, id, &present, &mut index)?;
         // Asked while the page is there: a link leads nowhere afterwards.
         let links = backlinks(&batch, id)?;
         let note = writing.note(How::DELETED, message);
@@ -776,8 +866,9 @@ impl Wiki {
         batch.remove_stamp(path.as_bytes())?;
         batch.remove_skipped(path.as_bytes())?;
         writing.commit(batch)?;
-        if let Err(error) = writing.take_out(&path, &intent, Durability::Now) {
-            tracing::warn!(page = %id, %error, "the file will go later");
+        match writing.take_out(&path, &intent, Durability::Now) {
+            Ok(kept) => displaced = kept.or(displaced),
+            Err(error) => tracing::warn!(page = %id, %error, "the file will go later"),
         }
         for derived in &derived {
             if let Err(error) = writing.tree.remove(derived) {
@@ -789,6 +880,7 @@ impl Wiki {
             sha256: sha256.to_string(),
             revision,
             backlinks: links,
+            displaced,
         })
     }
 }

@@ -63,6 +63,7 @@ impl Wiki {
             analysis: self.analysis(),
             pending: adopted.pending,
             misfits: adopted.misfits,
+            link: None,
         };
         Ok(ReindexReport {
             page_count: meta.page_count,

@@ -12,7 +12,7 @@ use super::pages::{Expectation, check_collision, find_revision};
 use super::prepared::PreparedPage;
 use super::root::Wiki;
 use super::session::{Look, Writing};
-use super::sources::{self, Found};
+use super::sources::{self, Events, Found};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId};
@@ -121,7 +121,7 @@ impl Wiki {
                     ErrorCode::NotInitialized,
                     "there is no store to restore from",
                 )
-                .with_hint("`llmwiki search` or `llmwiki reindex` builds it from the tree"));
+                .with_hint("`llmwiki search WORD` or `llmwiki reindex` builds it from the tree"));
             };
             let plan = plan(&tree, &snapshot, request)?;
             return Ok(report(&plan, false));
@@ -400,6 +400,10 @@ impl Writing<'_> {
             .into_iter()
             .map(sources::event_of)
             .collect();
+        let events = Events {
+            events,
+            fault: None,
+        };
         drop(view);
         let found = Found {
             metadata: sources::metadata_of(id, record),

@@ -55,6 +55,8 @@ pub(super) struct Reading {
     pub(super) pending: u64,
     /// What is kept out and not noted in the store.
     pub(super) misfits: Vec<SkippedFile>,
+    /// A symbolic link below `pages` or `sources`, which is kept out too.
+    pub(super) link: Option<TreeError>,
 }
 
 /// The lock, the tree and the store, for one piece of work.
@@ -158,23 +160,44 @@ impl Wiki {
 
     /// The wiki as it is, after taking in what changed in the tree. Where that cannot be done now
     /// (somebody else is writing, the disk is read-only) the answer is from the store as it is,
-    /// and says how much it does not know.
+    /// and says how much it does not know; where there is no store and none can be made, from one
+    /// in memory. What the answer does not hold is told to the person.
     ///
     /// # Errors
-    /// `NOT_INITIALIZED`; `UNSAFE_FILESYSTEM` for what must not be in the tree.
+    /// `NOT_INITIALIZED`.
     pub(super) fn reading(&self, ctx: &Context) -> Result<Reading> {
+        let reading = self.reading_untold(ctx)?;
+        if let Some(link) = &reading.link {
+            ctx.notice(&format!("{link}; it is left out"));
+        }
+        reading.tell(ctx);
+        Ok(reading)
+    }
+
+    /// As [`Wiki::reading`], for an answer that speaks of the whole wiki.
+    ///
+    /// # Errors
+    /// `NOT_INITIALIZED`; `UNSAFE_FILESYSTEM` for a symbolic link below `pages` or `sources`.
+    pub(super) fn reading_whole(&self, ctx: &Context) -> Result<Reading> {
+        let mut reading = self.reading_untold(ctx)?;
+        match reading.link.take() {
+            Some(link) => Err(link.into()),
+            None => {
+                reading.tell(ctx);
+                Ok(reading)
+            }
+        }
+    }
+
+    fn reading_untold(&self, ctx: &Context) -> Result<Reading> {
         ctx.check()?;
         let tree = self.tree()?;
         let mut behind = None;
         if let Look::Ready(store, snapshot) = self.look(&tree)? {
             let analysis = analysis_of(&snapshot)?;
             let is_ours = is_built_by(&snapshot, self.analysis());
-            let mut difference = adopt::scan(&tree, &snapshot)?;
-            if let Some(link) = difference.link.take() {
-                return Err(link.into());
-            }
+            let difference = adopt::scan(&tree, &snapshot)?;
             let pending = difference.count();
-            let misfits = difference.misfits;
             let tree = tree.clone();
             let reading = Reading {
                 tree,
@@ -182,7 +205,8 @@ impl Wiki {
                 snapshot,
                 analysis,
                 pending,
-                misfits,
+                misfits: difference.misfits,
+                link: difference.link,
             };
             if pending == 0 && !difference.is_stale && is_ours {
                 return Ok(reading);
@@ -197,25 +221,39 @@ impl Wiki {
         };
         let adopted = self
             .writing_for(ctx, tree.clone(), Made::default(), wait)
-            .and_then(|writing| {
-                let adopted = adopt::adopt(&writing, Patience::Waits)?;
-                if let Some(link) = adopted.link {
-                    return Err(link.into());
-                }
-                let snapshot = writing.store.read()?;
-                Ok((Arc::clone(&writing.store), snapshot, adopted))
-            });
+            .and_then(|writing| writing.reading());
         match (adopted, behind) {
-            (Ok((store, snapshot, adopted)), _) => Ok(Reading {
-                tree,
-                store,
-                analysis: analysis_of(&snapshot)?,
-                snapshot,
-                pending: adopted.pending,
-                misfits: adopted.misfits,
-            }),
             (Err(error), Some(behind)) if may_answer_without_writing(&error) => Ok(behind),
-            (Err(error), _) => Err(error),
+            (Err(error), None) if is_unwritable(&error) => self.reading_in_memory(ctx, &tree),
+            (adopted, _) => adopted,
+        }
+    }
+
+    /// An answer where no store can be made: from one that is built in memory and stays with this
+    /// handle, so that a server builds it once.
+    fn reading_in_memory(&self, ctx: &Context, tree: &Tree) -> Result<Reading> {
+        let lock = tree.lock(LOCK_WAIT, ctx)?;
+        let meta = Meta::new(self.analysis().label(), ctx.replica());
+        let store = Store::in_memory(tree, STORE_FILE, &meta, &self.store_options())?;
+        let writing = Writing {
+            wiki: self,
+            ctx,
+            tree: tree.clone(),
+            store: Arc::new(store),
+            made: Made::default(),
+            lost: Vec::new(),
+            lock,
+        };
+        let reading = writing.reading()?;
+        *self.cached() = Some(Arc::clone(&reading.store));
+        Ok(reading)
+    }
+
+    /// Drops a store in memory: what is to be written goes into a file, or nowhere.
+    fn forget_memory(&self) {
+        let known = self.cached().clone();
+        if let Some(store) = known.filter(|store| store.is_in_memory()) {
+            self.forget(&store);
         }
     }
 
@@ -225,6 +263,7 @@ impl Wiki {
     /// `STORE_BUSY`, `STORE_TOO_NEW`, `UNSAFE_FILESYSTEM`, `STORE_FULL`.
     pub(super) fn writing<'w>(&'w self, ctx: &'w Context) -> Result<Writing<'w>> {
         ctx.check()?;
+        self.forget_memory();
         let (tree, made) = self.make_tree()?;
         self.writing_for(ctx, tree, made, LOCK_WAIT)
     }
@@ -235,6 +274,7 @@ impl Wiki {
     /// As [`Wiki::writing`], and `NOT_INITIALIZED`.
     pub(super) fn writing_existing<'w>(&'w self, ctx: &'w Context) -> Result<Writing<'w>> {
         ctx.check()?;
+        self.forget_memory();
         let tree = self.tree()?;
         self.writing_for(ctx, tree, Made::default(), LOCK_WAIT)
     }
@@ -457,19 +497,42 @@ pub(super) fn is_built_by(view: &View, analysis: Analysis) -> bool {
 
 /// Whether a read can go on without the write that failed.
 pub(super) fn may_answer_without_writing(error: &Error) -> bool {
+    matches!(error.code(), ErrorCode::StoreBusy | ErrorCode::StoreFull) || is_unwritable(error)
+}
+
+/// Whether a write failed because nothing may be written here at all.
+fn is_unwritable(error: &Error) -> bool {
     use std::error::Error as _;
-    let tree = error
-        .source()
-        .and_then(|source| source.downcast_ref::<TreeError>());
-    let store = error
-        .source()
-        .and_then(|source| source.downcast_ref::<StoreError>());
-    matches!(error.code(), ErrorCode::StoreBusy | ErrorCode::StoreFull)
-        || tree.is_some_and(TreeError::is_unwritable)
-        || matches!(store, Some(StoreError::Denied { .. }))
+    let Some(source) = error.source() else {
+        return false;
+    };
+    let tree = source.downcast_ref::<TreeError>();
+    let store = source.downcast_ref::<StoreError>();
+    tree.is_some_and(TreeError::is_unwritable)
+        || match store {
+            Some(StoreError::Denied { .. }) => true,
+            Some(StoreError::Tree(cause)) => cause.is_unwritable(),
+            _ => false,
+        }
 }
 
 impl Reading {
+    /// Tells what this answer does not know, and what it is made from where that is unusual.
+    fn tell(&self, ctx: &Context) {
+        if self.store.is_in_memory() {
+            ctx.notice(
+                "nothing can be written here: the index is made in memory, for this process alone",
+            );
+        }
+        match self.pending {
+            0 => {}
+            1 => ctx.notice("1 change in the files could not be taken in yet"),
+            more => ctx.notice(&format!(
+                "{more} changes in the files could not be taken in yet"
+            )),
+        }
+    }
+
     /// Every file that is kept out, in path order.
     pub(super) fn skipped(&self) -> Result<Vec<SkippedFile>> {
         let mut files: BTreeMap<String, SkippedFile> = BTreeMap::new();
@@ -492,6 +555,21 @@ impl Reading {
 }
 
 impl Writing<'_> {
+    /// Takes in what changed in the tree, and reads what came of it.
+    fn reading(&self) -> Result<Reading> {
+        let adopted = adopt::adopt(self, Patience::Waits)?;
+        let snapshot = self.store.read()?;
+        Ok(Reading {
+            tree: self.tree.clone(),
+            store: Arc::clone(&self.store),
+            analysis: analysis_of(&snapshot)?,
+            snapshot,
+            pending: adopted.pending,
+            misfits: adopted.misfits,
+            link: adopted.link,
+        })
+    }
+
     pub(super) fn analysis(&self) -> Analysis {
         self.wiki.analysis()
     }

@@ -15,8 +15,8 @@ use crate::source::{
     EventKind, Metadata, MetadataFault, SourceEvent, is_blank, is_captured_at, parse_events,
     parse_metadata,
 };
-use crate::store::{self, Batch, SourceEventKind, SourceRecord, StoreError, View};
-use crate::tree::{Durability, Published, RelPath, Tree};
+use crate::store::{self, Batch, SkippedRecord, SourceEventKind, SourceRecord, StoreError, View};
+use crate::tree::{self, Durability, Published, RelPath, Tree};
 
 /// A source to preserve.
 #[derive(Debug, Clone, Default)]
@@ -126,7 +126,15 @@ pub struct ListSourcesReport {
 pub(super) struct Found {
     pub(super) metadata: Metadata,
     pub(super) content: Vec<u8>,
+    pub(super) events: Events,
+}
+
+/// What `events.jsonl` of a source says, as far as it can be read. Evidence does not hang on it.
+#[derive(Default)]
+pub(super) struct Events {
     pub(super) events: Vec<SourceEvent>,
+    /// What could not be read, and why.
+    pub(super) fault: Option<SkippedRecord>,
 }
 
 /// A source to preserve whose arguments were checked.
@@ -220,8 +228,9 @@ impl PreparedSource {
 /// together, `UNSAFE_FILESYSTEM` for anything but plain files.
 pub(super) fn examine(tree: &Tree, id: SourceId) -> Result<Found> {
     let missing = |what: &str| {
-        Error::new(ErrorCode::SourceNotFound, format!("source {id} {what}"))
-            .with_hint("add the same content again, or bring it back with `llmwiki restore`")
+        Error::new(ErrorCode::SourceNotFound, format!("source {id} {what}")).with_hint(format!(
+            "add the same content again, or bring it back with `llmwiki restore {id}`"
+        ))
     };
     let metadata = tree
         .read(
@@ -245,7 +254,9 @@ pub(super) fn examine(tree: &Tree, id: SourceId) -> Result<Found> {
             ErrorCode::InvalidPage,
             format!("source {id} is damaged: {what}"),
         )
-        .with_hint("bring it back from a backup or with `llmwiki restore`")
+        .with_hint(format!(
+            "bring it back from a backup or with `llmwiki restore {id}`"
+        ))
     };
     let metadata = parse_metadata(&metadata?.bytes).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(MetadataFault::to_string).collect();
@@ -268,18 +279,58 @@ pub(super) fn examine(tree: &Tree, id: SourceId) -> Result<Found> {
     if actual != id {
         return Err(damaged(format!("its content hashes to {actual}")));
     }
-    let events = match tree.read(
-        &RelPath::source_file(&id, "events.jsonl")?,
-        MAX_METADATA_BYTES,
-    )? {
-        Some(file) => parse_events(&file.bytes).0,
-        None => Vec::new(),
-    };
     Ok(Found {
         metadata,
         content: content.bytes,
-        events,
+        events: read_events(tree, id),
     })
+}
+
+/// Name of the log of what happened to a source.
+const EVENTS_FILE: &str = "events.jsonl";
+
+/// Path of the log of a source, under which the store notes what cannot be read of it.
+pub(super) fn events_path(id: SourceId) -> Vec<u8> {
+    format!("sources/{id}/{EVENTS_FILE}").into_bytes()
+}
+
+/// The source whose log is at `path`.
+pub(super) fn source_of_events(path: &[u8]) -> Option<SourceId> {
+    let path = std::str::from_utf8(path).ok()?.strip_prefix("sources/")?;
+    let (id, file) = path.split_once('/')?;
+    SourceId::parse(id).ok().filter(|_| file == EVENTS_FILE)
+}
+
+/// Reads the log of a source: what it holds that can be read, and what is wrong with the rest.
+pub(super) fn read_events(tree: &Tree, id: SourceId) -> Events {
+    let read = RelPath::source_file(&id, EVENTS_FILE)
+        .and_then(|path| tree.read(&path, MAX_METADATA_BYTES));
+    let file = match read {
+        Ok(Some(file)) => file,
+        Ok(None) => return Events::default(),
+        Err(error) => {
+            let error = Error::from(error);
+            let fault = Some(SkippedRecord {
+                code: error.code().as_str().to_owned(),
+                message: error.message().to_owned(),
+                line: None,
+            });
+            return Events {
+                events: Vec::new(),
+                fault,
+            };
+        }
+    };
+    let (events, bad) = parse_events(&file.bytes);
+    let fault = bad.first().map(|&first| SkippedRecord {
+        code: ErrorCode::InvalidPage.as_str().to_owned(),
+        message: match bad.len() {
+            1 => format!("line {first} is no event"),
+            more => format!("line {first} is no event, nor are {} more", more - 1),
+        },
+        line: u32::try_from(first).ok(),
+    });
+    Events { events, fault }
 }
 
 /// The bytes of a source in the tree, when they are still those that its id names.
@@ -301,8 +352,12 @@ pub(super) fn put(batch: &mut Batch, id: SourceId, found: &Found) -> Result<(), 
     if batch.source(id)?.is_none() {
         batch.put_source(id, &record_of(&found.metadata))?;
     }
-    for event in &found.events {
+    for event in &found.events.events {
         batch.put_source_event(id, &event_record(event))?;
+    }
+    match &found.events.fault {
+        Some(fault) => batch.put_skipped(&events_path(id), fault)?,
+        None => batch.remove_skipped(&events_path(id)).map(drop)?,
     }
     Ok(())
 }
@@ -437,10 +492,11 @@ impl Writing<'_> {
             }
             Err(error) => return Err(error),
         };
-        if let Some(event) = again(&found.metadata, &found.events, source, note_again) {
-            let path = RelPath::source_file(&id, "events.jsonl")?;
+        let known = &found.events.events;
+        if let Some(event) = again(&found.metadata, known, source, note_again) {
+            let path = RelPath::source_file(&id, EVENTS_FILE)?;
             self.tree.append_line(&path, &event.render())?;
-            found.events.push(event);
+            found.events.events.push(event);
         }
         put(batch, id, &found)?;
         batch.put_stamp(&stamp_path(id), &source_stamp(id))?;
@@ -463,10 +519,10 @@ impl Writing<'_> {
         let first = self.first_record(batch, id)?;
         let mut events: Vec<SourceEvent> =
             batch.source_events(id)?.into_iter().map(event_of).collect();
-        if let Some(file) = self.tree.read(
-            &RelPath::source_file(&id, "events.jsonl")?,
-            MAX_METADATA_BYTES,
-        )? {
+        if let Some(file) = self
+            .tree
+            .read(&RelPath::source_file(&id, EVENTS_FILE)?, MAX_METADATA_BYTES)?
+        {
             let (in_tree, _) = parse_events(&file.bytes);
             events.extend(
                 in_tree
@@ -483,7 +539,10 @@ impl Writing<'_> {
         let found = Found {
             metadata,
             content: source.content.clone(),
-            events,
+            events: Events {
+                events,
+                fault: None,
+            },
         };
         self.publish_source(id, &found, durability)?;
         put(batch, id, &found)?;
@@ -522,6 +581,7 @@ impl Writing<'_> {
         let metadata = found.metadata.render();
         let events: String = found
             .events
+            .events
             .iter()
             .flat_map(|event| [event.render(), "\n".to_owned()])
             .collect();
@@ -530,7 +590,7 @@ impl Writing<'_> {
             ("metadata.json", metadata.as_bytes()),
         ];
         if !events.is_empty() {
-            files.push(("events.jsonl", events.as_bytes()));
+            files.push((EVENTS_FILE, events.as_bytes()));
         }
         let staged = self.tree.stage_dir(&files, "source", durability)?;
         let goal = RelPath::source(&id);
@@ -687,6 +747,11 @@ impl Wiki {
                 (found.metadata, found.content)
             }
         };
+        if let Some(fault) = read_events(&reading.tree, id).fault {
+            let path = tree::escape(&events_path(id));
+            let message = fault.message.strip_prefix(&path).unwrap_or(&fault.message);
+            ctx.notice(&format!("{path} cannot be read whole: {}", message.trim()));
+        }
         let length = content.len();
         let refuse = |what: String| Err(Error::new(ErrorCode::LimitExceeded, what));
         let offset = match usize::try_from(offset.unwrap_or(0)) {

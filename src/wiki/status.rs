@@ -63,16 +63,13 @@ pub struct StatusReport {
     pub source_count: u64,
     /// Number of page files.
     pub page_count: u64,
-    /// Text of `schema.md`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Text of `schema.md`; null when there is none.
     pub schema_text: Option<String>,
     /// State of the search index.
     pub index: IndexStatus,
-    /// State of the store, when there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// State of the store; null when there is none.
     pub store: Option<StoreStatus>,
-    /// What is indexed of the project's code; nothing when it never was.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What is indexed of the project's code; null when it never was.
     pub code: Option<CodeStatus>,
     /// Changes in the tree that the store has not taken in.
     pub pending: u64,
@@ -137,6 +134,8 @@ impl Wiki {
         };
         let bytes = tree.store_stat(STORE_FILE)?.map_or(0, |stamp| stamp.size);
         match self.look(&tree)? {
+            // What one process has in memory is no state of the wiki.
+            Look::Ready(store, _) if store.is_in_memory() => return Ok(report),
             Look::Ready(store, snapshot) => {
                 let analysis = analysis_of(&snapshot)?;
                 let is_ours = is_built_by(&snapshot, self.analysis());
@@ -154,7 +153,7 @@ impl Wiki {
                     bytes,
                     analysis: analysis.name().to_owned(),
                 });
-                let misfits = difference.misfits;
+                let (misfits, link) = (difference.misfits, difference.link);
                 let pending = report.pending;
                 let reading = Reading {
                     tree,
@@ -163,6 +162,7 @@ impl Wiki {
                     analysis,
                     pending,
                     misfits,
+                    link,
                 };
                 report.skipped.extend(reading.skipped()?);
                 report.skipped.sort_by(|a, b| a.path.cmp(&b.path));

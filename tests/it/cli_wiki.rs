@@ -196,7 +196,11 @@ fn lists_are_whole_unless_cut_and_then_go_on() {
         }
     }
     assert_eq!(seen, ["a", "b", "guides/install", "guides/zebra"]);
-    assert_eq!(shell.run(["list-pages", "--limit", "0"]).status, 2);
+    for list in ["list-pages", "list-sources", "history"] {
+        let none = shell.run(["--json", list, "--limit", "0"]);
+        assert_eq!(none.error_code(), "LIMIT_EXCEEDED", "{list}");
+        shell.run([list, "--limit", "101"]).done();
+    }
 }
 
 #[test]
@@ -223,6 +227,129 @@ fn search_takes_words_with_and_without_quotes_and_answers_0_without_a_hit() {
         assert_ne!(ended.status, 0, "{bad:?}");
         assert!(ended.json()["error"]["code"].is_string(), "{bad:?}");
     }
+    shell.run(["search", "installer", "--limit", "101"]).done();
+}
+
+#[test]
+fn a_word_with_a_minus_needs_no_dashes_before_it() {
+    let (shell, id) = wiki();
+    shell.write("body.md", "# Remove\n\nThe installer forgets the storm.\n");
+    upsert(&shell, "guides/remove", &id, &[]).done();
+    let found = |words: &[&str]| -> Vec<String> {
+        let ended = shell.run([&["search"], words].concat()).done();
+        let report: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+        let hits = report["hits"].as_array().unwrap().iter();
+        hits.map(|hit| hit["pageId"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    for words in [
+        &["installer", "-storm", "--json"][..],
+        &["-storm", "--json", "installer", "-n", "5", "-q"],
+        &["installer", "--json", "--", "-storm"],
+        &["installer", "--json", "-id:guides/remove"],
+    ] {
+        assert_eq!(found(words), ["guides/install"], "{words:?}");
+    }
+    // A page by id or source alone.
+    assert_eq!(found(&["--json", "id:guides/*"]).len(), 2);
+    assert_eq!(found(&["--json", &format!("source:{id}")]).len(), 2);
+    let ended = shell.run(["search", "installer", "--storm"]);
+    assert_eq!(ended.status, 2);
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_what_is_written() {
+    let (shell, id) = wiki();
+    let read = || {
+        let page = shell.run(["--json", "read-page", "guides/install"]).done();
+        let markdown = page.json()["markdown"].as_str().unwrap().to_owned();
+        assert!(!markdown.contains('\u{feff}'), "{markdown:?}");
+        markdown
+    };
+    let plain = read();
+    shell.write("body.md", format!("\u{feff}{BODY}"));
+    upsert(&shell, "guides/install", &id, &[]).done();
+    assert_eq!(read(), plain);
+    shell.write("whole.md", format!("\u{feff}{plain}"));
+    shell
+        .run(["upsert-page", "guides/install", "--file", "whole.md"])
+        .done();
+    assert_eq!(read(), plain);
+}
+
+#[test]
+fn a_page_on_a_lost_place_and_settings_nobody_may_read_stop_nothing() {
+    let (shell, _) = wiki();
+    let root = shell.path().join(".llmwiki");
+    let gone = shell.path().join("gone");
+    fs::create_dir(&gone).unwrap();
+    // The shell removes its own directory before it becomes the program.
+    let in_nowhere = |root: &std::ffi::OsStr| {
+        std::process::Command::new("/bin/sh")
+            .current_dir(&gone)
+            .env_clear()
+            .env("HOME", shell.path())
+            .args([
+                "-c",
+                "mkdir -p \"$0\" && cd \"$0\" && rmdir \"$0\" && exec \"$@\"",
+            ])
+            .arg(&gone)
+            .arg(env!("CARGO_BIN_EXE_llmwiki"))
+            .arg("--root")
+            .arg(root)
+            .arg("list-pages")
+            .output()
+            .unwrap()
+    };
+    let listed = in_nowhere(root.as_os_str());
+    assert_eq!(listed.status.code(), Some(0), "{listed:?}");
+    fs::create_dir_all(&gone).unwrap();
+    let refused = in_nowhere(".llmwiki".as_ref());
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("working directory"), "{said}");
+
+    // Others can read the keys: they are not used, and whoever needs them is told.
+    let keys = shell.write(".config/llmwiki/auth.toml", "near = \"k\"\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    fs::set_permissions(&keys, mode).unwrap();
+    let listed = shell.run(["list-pages"]).done();
+    assert_eq!(listed.stderr.matches("auth.toml").count(), 1, "{listed:?}");
+    assert!(listed.stderr.contains("going on without"), "{listed:?}");
+    let asked = shell.run(["ask", "installer"]);
+    assert_eq!(asked.status, 2, "{asked:?}");
+    assert!(asked.stderr.contains("chmod 600"), "{asked:?}");
+}
+
+#[test]
+fn two_formats_at_once_are_refused_unless_they_are_one() {
+    let (shell, _) = wiki();
+    for format in ["text", "jsonl", "sarif", "github"] {
+        let ended = shell.run(["--json", "lint", "--format", format]);
+        assert_eq!(ended.status, 2, "{format}");
+        assert_eq!(ended.error_code(), "INVALID_ARGUMENT", "{format}");
+    }
+    let both = shell.run(["--json", "lint", "--format", "json"]);
+    assert!(both.json()["diagnostics"].is_array());
+    let none = shell.run(["lint", "--format", "json", "--limit", "0"]);
+    assert!(none.stderr.contains("LIMIT_EXCEEDED"), "{none:?}");
+    assert_ne!(shell.run(["lint", "--limit", "101"]).status, 2);
+}
+
+#[test]
+fn a_status_has_all_its_keys() {
+    let shell = Shell::new();
+    let none = shell.run(["--json", "status"]).done().json();
+    let (shell, _) = wiki();
+    let some = shell.run(["--json", "status"]).done().json();
+    for key in ["schemaText", "store", "code"] {
+        assert!(
+            none.get(key).is_some_and(serde_json::Value::is_null),
+            "{key}"
+        );
+        assert!(some.get(key).is_some(), "{key}");
+    }
+    assert!(some["store"].is_object() && some["schemaText"].is_string());
 }
 
 #[test]
@@ -353,12 +480,12 @@ fn an_import_counts_what_it_left_out_and_strict_stops_there() {
         ["--json", "import", "--jsonl", "-", "--strict"],
         lines.as_bytes(),
     );
-    assert_ne!(ended.status, 0);
-    assert!(
-        ended.json()["error"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("line 2")
+    assert_eq!(ended.status, 1);
+    let report = ended.json();
+    assert_eq!(report["stopped"]["line"], 2);
+    assert_eq!(
+        (&report["pagesCreated"], &report["lines"]),
+        (&1.into(), &2.into())
     );
     let pages = shell.run(["list-pages"]).done();
     assert_eq!(
@@ -453,13 +580,18 @@ fn an_interrupted_import_ends_with_130_and_leaves_a_sound_wiki() {
         )
         .unwrap();
     }
+    let last = shell.path().join(".llmwiki/pages/p255.md");
+    while !last.exists() && child.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
     let process = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     drop(stdin);
     assert_eq!(output.status.code(), Some(130));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(document["error"]["code"], "ABORTED");
+    assert_eq!(document["stopped"]["code"], "ABORTED");
+    assert_eq!(document["pagesCreated"], 256);
     assert_eq!(shell.run(["--json", "verify"]).done().json()["sound"], true);
     let listed = shell.run(["--json", "list-pages"]).done().json();
     let files = fs::read_dir(shell.path().join(".llmwiki/pages"))

@@ -42,6 +42,7 @@ mod mcp;
 mod mcp_hostile;
 mod mcp_many;
 mod mcp_support;
+mod one_bad_item;
 mod regressions;
 mod search_standard;
 mod serve;

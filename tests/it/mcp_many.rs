@@ -120,7 +120,12 @@ fn serve(root: &std::path::Path, server: usize, end: Instant) -> (Vec<Duration>,
         }
     }
     let (status, said) = agent.end();
-    assert_eq!((status, said.as_str()), (0, ""));
+    // What another was just writing may be all that there is to tell.
+    let late = "could not be taken in yet";
+    assert!(
+        status == 0 && said.lines().all(|line| line.ends_with(late)),
+        "{status} {said}"
+    );
     (waits, written, shared)
 }
 

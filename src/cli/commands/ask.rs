@@ -37,6 +37,7 @@ pub(crate) struct AskArgs {
 
 impl Command for Ask {
     type Args = AskArgs;
+    const NEEDS_USER_SETTINGS: bool = true;
     const SHOWS_PROGRESS: bool = true;
 
     fn execute(args: AskArgs, session: &Session) -> Result<Exit, Failure> {
@@ -73,6 +74,7 @@ impl Command for Ask {
 
 impl Command for Trust {
     type Args = Self;
+    const NEEDS_USER_SETTINGS: bool = true;
 
     fn execute(args: Self, session: &Session) -> Result<Exit, Failure> {
         session.run(args)

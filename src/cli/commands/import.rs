@@ -8,6 +8,7 @@ use crate::cli::Exit;
 use crate::cli::input;
 use crate::cli::output::Failure;
 use crate::cli::session::Session;
+use crate::error::ErrorCode;
 use crate::ops::Import;
 use crate::render;
 use crate::wiki::ImportReport;
@@ -16,7 +17,9 @@ use crate::wiki::ImportReport;
 ///
 /// A line is `{"op":"add_source","name","content","mediaType"?,"origin"?,"id"?}` or
 /// `{"op":"upsert_page","id","title","summary","sources","body"}`. One that cannot be taken in is
-/// counted and named, and the rest goes on; the exit status is 1 then.
+/// counted and named, and the rest goes on; the exit status is 1 then. Lines are written in
+/// batches: when something stops the import, the report says what was written up to there, and the
+/// same stream goes on from there when it is run again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImportArgs {
     /// File with the stream; - is standard input
@@ -60,6 +63,11 @@ impl Command for Import {
         }
         session.console.text(&out)?;
         session.say_created(report.wiki_created);
+        for revision in &report.displaced {
+            session.console.warn(&format!(
+                "what somebody saved in the place of a page is kept as revision {revision}"
+            ));
+        }
         let shown = session.ctx.limits.command_diagnostic_limit;
         for failure in report.failures.iter().take(shown) {
             session.console.warn(&format!(
@@ -73,14 +81,22 @@ impl Command for Import {
                 report.failures.len() - shown
             ));
         }
+        if let Some(stopped) = &report.stopped {
+            session.console.warn(&format!(
+                "stopped at line {}: {} ({}); what is counted above was written",
+                stopped.line, stopped.message, stopped.code
+            ));
+        }
         Ok(())
     }
 
     fn exit(report: &ImportReport) -> Exit {
-        if report.failure_counts.is_empty() {
-            Exit::Done
-        } else {
-            Exit::No
+        match &report.stopped {
+            Some(stopped) if stopped.code == ErrorCode::Aborted.as_str() => {
+                Exit::Failed(ErrorCode::Aborted.row().exit_status)
+            }
+            None if report.failure_counts.is_empty() => Exit::Done,
+            _ => Exit::No,
         }
     }
 }

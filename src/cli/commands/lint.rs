@@ -18,16 +18,19 @@ use crate::render::{self, LintText};
 pub(crate) struct LintArgs {
     #[command(flatten)]
     request: Lint,
-    /// How to print what was found
+    /// How to print what was found; not beside --json, which is a format itself
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Print at most this many findings, 1 to 100; for text only
+    /// Print at most this many findings, never more than 100; for text only
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Findings that count as errors too: exit status 1
     #[arg(long, value_enum, value_name = "WHAT")]
     deny: Option<Deny>,
 }
+
+/// Most findings that are printed as text.
+const MOST_SHOWN: usize = 100;
 
 /// How findings are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,14 +60,25 @@ impl Command for Lint {
     fn execute(args: LintArgs, session: &Session) -> Result<Exit, Failure> {
         let limit = match args.limit {
             None => session.ctx.limits.command_diagnostic_limit,
-            Some(limit @ 1..=100) => limit,
-            Some(limit) => {
-                let message = format!("the limit is {limit}, it must be 1 to 100");
-                return Err(Error::new(ErrorCode::InvalidArgument, message).into());
+            Some(0) => {
+                return Err(
+                    Error::new(ErrorCode::LimitExceeded, "limit 0 is not at least 1")
+                        .with_hint("leave it out for the default")
+                        .into(),
+                );
             }
+            Some(limit) => limit.min(MOST_SHOWN),
         };
         let format = match args.format {
-            None if session.console.json => Format::Json,
+            None | Some(Format::Json) if session.console.json => Format::Json,
+            Some(_) if session.console.json => {
+                return Err(Error::new(
+                    ErrorCode::InvalidArgument,
+                    "--json and --format name two formats",
+                )
+                .with_hint("leave one of them out")
+                .into());
+            }
             None => Format::Text,
             Some(format) => format,
         };

@@ -32,6 +32,9 @@ pub(crate) trait Command: Operation {
     /// Whether it works on a wiki, so that a faulty configuration must stop it.
     const NEEDS_WIKI: bool = true;
 
+    /// Whether it cannot do without the user's own settings.
+    const NEEDS_USER_SETTINGS: bool = false;
+
     /// Makes the requests, runs them and prints the reports.
     fn execute(args: Self::Args, session: &Session) -> Result<Exit, Failure>;
 
@@ -49,6 +52,7 @@ pub(crate) struct CommandEntry {
     pub(crate) name: &'static str,
     pub(crate) shows_progress: bool,
     pub(crate) needs_wiki: bool,
+    pub(crate) needs_user_settings: bool,
     pub(crate) parser: fn() -> clap::Command,
     pub(crate) run: fn(&ArgMatches, &Session) -> Result<Exit, Failure>,
 }
@@ -57,6 +61,7 @@ impl CommandEntry {
     pub(crate) fn needs(&self) -> Needs {
         Needs {
             wiki: self.needs_wiki,
+            user_settings: self.needs_user_settings,
             progress: self.shows_progress,
         }
     }
@@ -67,6 +72,7 @@ const fn entry<C: Command>() -> CommandEntry {
         name: C::NAME,
         shows_progress: C::SHOWS_PROGRESS,
         needs_wiki: C::NEEDS_WIKI,
+        needs_user_settings: C::NEEDS_USER_SETTINGS,
         parser: || C::Args::augment_args(clap::Command::new(C::NAME)),
         run: |matches, session| {
             // The parser was made from these arguments; a mismatch is named all the same.
@@ -113,7 +119,7 @@ Exit status:
   0    done; a search without hits too
   1    the answer is no: lint found errors, verify found damage, import left lines out
   2    the command line or the configuration is wrong
-  3    the command failed and changed nothing
+  3    the command failed and changed nothing, unless only its output could not be written
   130  interrupted
 
 Environment:
@@ -128,8 +134,7 @@ pub(crate) fn parser() -> clap::Command {
         .version(env!("CARGO_PKG_VERSION"))
         .after_help(AFTER_HELP)
         .max_term_width(100)
-        .infer_long_args(false)
-        .disable_help_subcommand(true);
+        .infer_long_args(false);
     parser = Globals::augment_args(parser)
         .about("Durable, evidence-backed memory that agents and developers share")
         .long_about(
@@ -162,6 +167,53 @@ mod tests {
             .map(|operation| operation.name)
             .collect();
         assert_eq!(console, operations);
+    }
+
+    /// What users are told to type: in back quotes, in messages and in help.
+    #[expect(clippy::disallowed_methods, reason = "reads the source itself")]
+    fn advised(dir: &std::path::Path, lines: &mut Vec<(String, String)>) {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                advised(&path, lines);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let kept: Vec<&str> = text
+                    .lines()
+                    .map(str::trim)
+                    .filter(|line| !line.starts_with("//!") && !line.starts_with("// "))
+                    .collect();
+                // A string that goes on in the next line.
+                let text = kept.join("\n").replace("\\\n", "");
+                for (at, _) in text.match_indices(concat!("`", "llmwiki ")) {
+                    let rest = &text[at + 1..];
+                    let line = &rest[..rest.find('`').unwrap_or(rest.len())];
+                    // Else the string ends first: a piece of a line that is put together.
+                    if !line.contains(['"', '\n']) {
+                        lines.push((path.display().to_string(), line.to_owned()));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_line_that_users_are_told_to_type_can_be_parsed() {
+        let mut lines = Vec::new();
+        let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        advised(&source, &mut lines);
+        assert!(lines.len() > 30, "{lines:?}");
+        for (path, line) in lines {
+            let words: Vec<std::ffi::OsString> = line.split(' ').map(Into::into).collect();
+            let words = crate::cli::minus::behind_options(words, &parser());
+            if let Err(cause) = parser().try_get_matches_from(words) {
+                let fine = matches!(
+                    cause.kind(),
+                    clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion
+                );
+                assert!(fine, "{path}: {line}: {cause}");
+            }
+        }
     }
 
     #[test]

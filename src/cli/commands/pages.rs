@@ -1,5 +1,6 @@
 //! `upsert-page`, `read-page`, `list-pages` and `delete-page`.
 
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use super::Command;
@@ -69,7 +70,7 @@ impl Command for UpsertPage {
         session.say_created(report.wiki_created);
         if let Some(displaced) = report.displaced {
             session.console.warn(&format!(
-                "somebody saved this page at the same moment; their text is revision {displaced}"
+                "what somebody saved in the place of this page is kept as revision {displaced}"
             ));
             session.console.hint(&format!(
                 "`llmwiki read-page {} --at {displaced}` shows it",
@@ -84,7 +85,12 @@ fn of_flags(args: &UpsertPageArgs, session: &Session) -> Result<UpsertPage, Erro
     let body = match &args.body {
         Some(file) => {
             let limit = session.ctx.limits.max_page_bytes;
-            input::read_text(session, file, "the body", limit)?
+            let body = input::read_text(session, file, "the body", limit)?;
+            // The mark of UTF-8 that some editors write is no part of the text.
+            match body.strip_prefix('\u{feff}') {
+                Some(rest) => rest.to_owned(),
+                None => body,
+            }
         }
         None => String::new(),
     };
@@ -127,7 +133,16 @@ impl Command for ReadPage {
     }
 
     fn print(report: &ReadPageReport, session: &Session) -> Result<(), Failure> {
-        session.console.text(&report.markdown)?;
+        match &report.raw {
+            Some(raw) if !io::stdout().is_terminal() => session.console.bytes(raw)?,
+            _ => session.console.text(&report.markdown)?,
+        }
+        if let Some(fault) = &report.fault {
+            session.console.warn(&format!(
+                "revision {} is no valid page: {fault}",
+                report.revision
+            ));
+        }
         for source in &report.missing_sources {
             session
                 .console
@@ -175,6 +190,11 @@ impl Command for DeletePage {
             console.warn(&format!(
                 "still linked from {}",
                 report.backlinks.join(", ")
+            ));
+        }
+        if let Some(displaced) = report.displaced {
+            console.warn(&format!(
+                "what somebody saved in the place of this page is kept as revision {displaced}"
             ));
         }
         console.hint(&format!("`llmwiki restore {}` brings it back", report.id));

@@ -59,7 +59,7 @@ impl Command for Restore {
             session
                 .console
                 .note(&format!("restored {}", changed(report)));
-        } else if report.items.is_empty() {
+        } else if report.items.iter().all(|item| item.action == "unchanged") {
             session.console.note("nothing to restore");
         } else {
             session

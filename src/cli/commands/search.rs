@@ -10,9 +10,10 @@ use crate::render;
 
 /// Search pages by section and code by definition, best first
 ///
-/// Beyond plain words, for pages: "a phrase", -word, title:word, id:guides/*, source:ID. A query that begins
-/// with a minus stands after --. What people changed in the files is taken in first. No hit is an
-/// answer, not a failure: the exit status is 0.
+/// Beyond plain words, for pages: "a phrase", -word, title:word, id:guides/*, source:ID; id: or
+/// source: alone list all sections of the pages. A word that reads as an option stands after --.
+/// What people changed in the files is taken in first. No hit is an answer, not a failure: the
+/// exit status is 0.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SearchArgs {
     /// What to look for; several words need no quotes
@@ -45,12 +46,6 @@ impl Command for Search {
             console.note("no hits");
         }
         warn_skipped(&report.skipped, session);
-        if report.pending > 0 {
-            console.warn(&format!(
-                "{} in the files could not be taken in yet",
-                render::counted(report.pending, "change")
-            ));
-        }
         Ok(())
     }
 }

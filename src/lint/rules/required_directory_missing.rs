@@ -8,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     on_request: false,
     meaning: "a directory that every wiki has is missing",
-    hint: "create it, check it out again, or run `llmwiki restore`",
+    hint: "create it, check it out again, or run `llmwiki restore --missing`",
     bad: ".llmwiki/ without pages/",
     good: ".llmwiki/pages/ (it may be empty)",
     check: Check::Wiki(check),

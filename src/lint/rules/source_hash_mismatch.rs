@@ -8,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     on_request: false,
     meaning: "source id does not match the SHA-256 of its content",
-    hint: "restore the content from a backup or with `llmwiki restore`; do not rename the source",
+    hint: "restore the content from a backup or with `llmwiki restore ID`; do not rename the source",
     bad: "sources/ba78.../content after an edit or a line-end conversion",
     good: "sources/ba78.../content, byte for byte as it was added",
     check: Check::Source(check),

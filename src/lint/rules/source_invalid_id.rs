@@ -9,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     on_request: false,
     meaning: "an entry of sources/ is no directory named by a SHA-256 in lower-case hexadecimal",
-    hint: "move it out of sources/; add its bytes with `llmwiki add-source`",
+    hint: "move it out of sources/; add its bytes with `llmwiki add-source FILE`",
     bad: "sources/readme.txt",
     good: "sources/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad/",
     check: Check::Source(check),

@@ -7,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Error,
     on_request: false,
     meaning: "a source directory has no metadata.json",
-    hint: "add the source again, run `llmwiki restore`, or restore it from a backup",
+    hint: "add the source again, run `llmwiki restore ID`, or restore it from a backup",
     bad: "sources/ba78.../ with content alone",
     good: "sources/ba78.../ with content and metadata.json",
     check: Check::Source(check),

@@ -7,7 +7,7 @@ pub(crate) static RULE: Rule = Rule {
     severity: Severity::Warning,
     on_request: false,
     meaning: "a source is in the store but no longer in the tree",
-    hint: "run `llmwiki restore` to write it back, or `llmwiki purge-source` if it is to be gone",
+    hint: "`llmwiki restore --missing` writes it back",
     bad: "sources/ba78.../ removed by hand",
     good: "sources/ba78.../ as the store knows it",
     check: Check::Wiki(check),

@@ -59,6 +59,11 @@ pub(crate) fn name_prefix(kind: NameKind, folded: &str) -> Vec<u8> {
     key(kind.mark(), &[folded.as_bytes(), &[0]])
 }
 
+/// Of the keys of all names that begin so.
+pub(crate) fn name_beginning(kind: NameKind, folded: &str) -> Vec<u8> {
+    key(kind.mark(), &[folded.as_bytes()])
+}
+
 pub(crate) fn index_keys(page: &str, names: &NamesRecord) -> Vec<Vec<u8>> {
     [
         (NameKind::Title, &names.title),

@@ -39,6 +39,7 @@ pub(crate) const COMMANDS: &[ServerCommand] = &[
 const NEEDS: Needs = Needs {
     wiki: true,
     user_settings: false,
+    tells_faults: false,
     progress: false,
 };
 

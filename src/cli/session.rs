@@ -21,6 +21,8 @@ pub(crate) struct Needs {
     pub(crate) wiki: bool,
     /// The user's own settings, so that it must stop where they cannot be read.
     pub(crate) user_settings: bool,
+    /// It tells itself what is wrong with the configuration beside the wiki.
+    pub(crate) tells_faults: bool,
     /// Progress bars.
     pub(crate) progress: bool,
 }
@@ -43,7 +45,12 @@ impl Session {
         let environment = Environment::of_process()?;
         let flags = globals.flags();
         let loaded = if needs.wiki {
-            config::load(&environment, &flags)?
+            let load = if needs.tells_faults {
+                config::load_past_faults
+            } else {
+                config::load
+            };
+            load(&environment, &flags)?
         } else {
             Loaded::default()
         };

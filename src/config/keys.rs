@@ -1,6 +1,7 @@
 //! The keys of `config.toml`, once: name, range, meaning. `LLMWIKI_<KEY>` and `--set KEY=VALUE`
 //! are the same table read from text. Keys are spelled in `snake_case` or `camelCase`.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
@@ -137,18 +138,21 @@ fn camel_case(name: &str) -> String {
 pub(super) enum Origin {
     /// `path:line`.
     File(String),
+    /// A place that whoever reports the fault names.
+    Told,
     Variable(String),
     Flag,
 }
 
 impl Origin {
     fn refuse(&self, message: &str) -> Error {
-        let place = match self {
-            Self::File(place) => place.as_str(),
-            Self::Variable(name) => name.as_str(),
-            Self::Flag => "--set",
+        let message = match self {
+            Self::File(place) => format!("{place}: {message}"),
+            Self::Variable(name) => format!("{name}: {message}"),
+            Self::Flag => format!("--set: {message}"),
+            Self::Told => message.to_owned(),
         };
-        Error::new(ErrorCode::InvalidConfig, format!("{place}: {message}"))
+        Error::new(ErrorCode::InvalidConfig, message)
     }
 }
 
@@ -299,10 +303,31 @@ pub(super) fn read(
     path: &Path,
     auth: &[(String, models::Key)],
 ) -> Result<Vec<Setting>> {
+    read_from(text, auth, &|line| {
+        Origin::File(format!("{}:{line}", path.display()))
+    })
+}
+
+/// What is wrong with a file: the line, and the fault without its place; none if nothing is.
+pub(super) fn fault(text: &str) -> Option<(u32, Error)> {
+    // Reading ends at the first fault, so the line asked for last is the one of the fault.
+    let last = Cell::new(1);
+    let read = read_from(text, &[], &|line| {
+        last.set(line);
+        Origin::Told
+    });
+    read.err().map(|error| (last.get(), error))
+}
+
+fn read_from(
+    text: &str,
+    auth: &[(String, models::Key)],
+    place: &dyn Fn(u32) -> Origin,
+) -> Result<Vec<Setting>> {
     let origin = |at: usize| {
         let before = text.get(..at).unwrap_or(text);
-        let line = 1 + before.matches('\n').count();
-        Origin::File(format!("{}:{line}", path.display()))
+        let breaks = u32::try_from(before.matches('\n').count()).unwrap_or(u32::MAX);
+        place(breaks.saturating_add(1))
     };
     let table = DeTable::parse(text).map_err(|cause| {
         let at = cause.span().map_or(0, |span| span.start);
@@ -331,6 +356,23 @@ mod tests {
         assert_eq!(camel_case("max_source_bytes"), "maxSourceBytes");
         for key in KEYS {
             assert!(key.is_named(key.name) && key.is_named(&camel_case(key.name)));
+        }
+    }
+
+    #[test]
+    fn a_fault_has_its_line_and_no_place_in_its_message() {
+        assert!(fault("max_results = 5\n").is_none());
+        // What names a key of the user's own file is no fault of this one.
+        assert!(fault("[models.a]\nurl = \"http://localhost\"\nmodel = \"m\"\n").is_none());
+        for (text, line, what) in [
+            ("max_results = 5\nmax_result = 5\n", 2, "unknown key"),
+            ("\n\nmax_results = 0\n", 3, "must be 1 to 100"),
+            ("max_results = \n", 1, ""),
+        ] {
+            let (at, error) = fault(text).unwrap();
+            assert_eq!(at, line, "{text:?}: {error}");
+            assert!(error.message().contains(what), "{error}");
+            assert!(!error.message().starts_with(':'), "{error}");
         }
     }
 

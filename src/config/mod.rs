@@ -147,6 +147,19 @@ pub struct Loaded {
 /// `INVALID_CONFIG` naming file and line, variable or flag: for an unknown key, a value of the
 /// wrong type or out of its range, or a file that cannot be read.
 pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
+    load_with(environment, flags, false)
+}
+
+/// [`load`], as if there were no settings beside the wiki where those are faulty: for what tells of
+/// such faults itself.
+///
+/// # Errors
+/// As [`load`], for everything else.
+pub fn load_past_faults(environment: &Environment, flags: &Flags) -> Result<Loaded> {
+    load_with(environment, flags, true)
+}
+
+fn load_with(environment: &Environment, flags: &Flags, past_faults: bool) -> Result<Loaded> {
     let user_directory = environment.user_file.as_deref().and_then(Path::parent);
     let mut unread = None;
     let auth = match user_directory {
@@ -196,7 +209,10 @@ pub fn load(environment: &Environment, flags: &Flags) -> Result<Loaded> {
         .with_hint("change to one that does, or name the wiki by an absolute --root"));
     }
     let root_file = root.join(CONFIG_FILE);
-    let mut of_root = read_of_root(&root, &auth)?;
+    let mut of_root = match read_of_root(&root, &auth) {
+        Err(_) if past_faults => Vec::new(),
+        read => read?,
+    };
     let mut config = Config {
         user_directory: user_directory.map(Path::to_owned),
         ..Config::default()
@@ -291,6 +307,23 @@ fn read_of_root(root: &Path, auth: &[(String, ModelKey)]) -> Result<Vec<keys::Se
         .and_then(|path| tree.read(&path, MAX_CONFIG_BYTES))
         .map_err(unreadable)?;
     settings_of(read.map(|file| file.bytes), &root.join(CONFIG_FILE), auth)
+}
+
+/// What is wrong with the settings beside a wiki: the line, where there is one, and the fault
+/// without its place. None where nothing is, or where there is no such file.
+pub fn root_file_fault(tree: &tree::Tree) -> Option<(Option<u32>, Error)> {
+    let read = RelPath::new(CONFIG_FILE).and_then(|path| tree.read(&path, MAX_CONFIG_BYTES));
+    match read.map_err(unreadable) {
+        Err(error) => Some((None, error)),
+        Ok(None) => None,
+        Ok(Some(file)) => match std::str::from_utf8(&file.bytes) {
+            Ok(text) => keys::fault(text).map(|(line, error)| (Some(line), error)),
+            Err(_) => {
+                let message = "it is not UTF-8";
+                Some((None, Error::new(ErrorCode::InvalidConfig, message)))
+            }
+        },
+    }
 }
 
 fn unreadable(cause: TreeError) -> Error {

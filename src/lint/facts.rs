@@ -8,7 +8,7 @@ use super::store_facts::StoreFacts;
 use crate::id::{ContentHash, PageId, SourceId};
 use crate::page::Citation;
 use crate::source::{ExaminedMetadata, SourceEvent};
-use crate::tree::Kind;
+use crate::tree::{Kind, Stamp};
 
 /// The root itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,7 +206,7 @@ pub(crate) struct PageText {
     pub(crate) links: Vec<LinkFact>,
     /// Citations of source lines in the body.
     pub(crate) citations: Vec<Citation>,
-    /// Anchors of the headings, in order, as GitHub makes them; empty unless asked for.
+    /// Anchors of the headings, sorted, as GitHub makes them; empty unless asked for.
     pub(crate) anchors: Vec<String>,
     /// What a store must hold of it; none where there is no store.
     pub(crate) marks: Option<PageMarks>,
@@ -243,6 +243,19 @@ pub(crate) struct PageFacts {
     pub(crate) name: PageName,
     /// Its file.
     pub(crate) file: PageFile,
+    /// What `stat` said of the file that was read.
+    pub(crate) stamp: Option<Stamp>,
+}
+
+/// Something that lies where writes wait to be whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StagedFacts {
+    /// Its name in `.store/tmp`.
+    pub(crate) name: String,
+    /// Whether it came out of the tree instead of being on its way in.
+    pub(crate) was_taken_out: bool,
+    /// Whether no write that still goes on can have made it.
+    pub(crate) is_old: bool,
 }
 
 impl PageFacts {
@@ -258,7 +271,12 @@ impl PageFacts {
     /// Whether two facts tell the same of a file, as far as that depends on the file alone.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         use PageFile::{Invalid, NotFile, NotRead, Page, Unreadable};
+        let place = |page: &Self| {
+            let stamp = page.stamp.as_ref();
+            stamp.map(|stamp| (stamp.inode, stamp.mtime_ns, stamp.size))
+        };
         self.path == other.path
+            && place(self) == place(other)
             && match (&self.file, &other.file) {
                 (NotRead, NotRead) => true,
                 (NotFile(one), NotFile(two)) => one == two,
@@ -333,6 +351,8 @@ pub(crate) struct Facts {
     pub(crate) entries: Vec<EntryFacts>,
     /// `schema.md`.
     pub(crate) schema: SchemaFacts,
+    /// What is wrong with `config.toml`: the line and the cause.
+    pub(crate) config_fault: Option<(Option<u32>, String)>,
     /// `sources`.
     pub(crate) sources_directory: DirectoryFacts,
     /// `pages`.
@@ -345,6 +365,8 @@ pub(crate) struct Facts {
     pub(crate) unreadable_directories: Vec<(String, String)>,
     /// `.index`.
     pub(crate) index: IndexFacts,
+    /// What `.store/tmp` holds, by name.
+    pub(crate) staged: Vec<StagedFacts>,
     /// `.store`.
     pub(crate) store: StoreFacts,
     /// How many files were read.
@@ -358,11 +380,13 @@ impl Facts {
             root,
             entries: Vec::new(),
             schema: SchemaFacts::Missing,
+            config_fault: None,
             sources_directory: DirectoryFacts::Missing,
             pages_directory: DirectoryFacts::Missing,
             sources: Vec::new(),
             pages: Vec::new(),
             unreadable_directories: Vec::new(),
+            staged: Vec::new(),
             index: IndexFacts {
                 directory: DirectoryFacts::Missing,
                 search: IndexFile::Missing,
@@ -412,6 +436,15 @@ impl Facts {
         self.sources
             .get(at)
             .filter(|source| source.id() == Some(id))
+    }
+
+    /// Whether a page with this id, or with this name in some folder, may lie where we may not look.
+    pub(crate) fn may_hide(&self, id: &str, in_any_folder: bool) -> bool {
+        self.unreadable_directories.iter().any(|(directory, _)| {
+            let below = directory.strip_prefix("pages/").unwrap_or(directory);
+            let rest = id.strip_prefix(below);
+            in_any_folder || rest.is_some_and(|rest| rest.starts_with('/'))
+        })
     }
 
     /// The sound page with this id.

@@ -12,10 +12,11 @@ use sha2::{Digest, Sha256};
 
 use super::facts::{
     ContentFacts, DirectoryFacts, EntryFacts, EventsFacts, Facts, IndexFacts, IndexFile,
-    MetadataFacts, PageFacts, PageFile, PageName, RootFacts, SchemaFacts, SourceFacts,
+    MetadataFacts, PageFacts, PageFile, PageName, RootFacts, SchemaFacts, SourceFacts, StagedFacts,
 };
 use super::graph::link_up;
 use super::reading;
+use crate::config::root_file_fault;
 use crate::context::Context;
 use crate::error::Error;
 use crate::id::{ContentHash, PageId};
@@ -23,7 +24,10 @@ use crate::search::Analysis;
 use crate::search::index_v1::{self, IndexFault};
 use crate::source::LineCounter;
 use crate::source::{examine_metadata, parse_events};
-use crate::tree::{Flow, Folder, Kind, RelPath, Stamp, Tree, TreeError, WalkEntry, Walked, now_ns};
+use crate::tree::{
+    Flow, Folder, Kind, RelPath, StagedEntry, Stamp, Tree, TreeError, WalkEntry, Walked, now_ns,
+};
+use crate::wiki::ABANDONED_NS;
 
 /// Largest `metadata.json` that is read; a real one has a few hundred bytes.
 const MAX_METADATA_BYTES: u64 = 1 << 20;
@@ -205,6 +209,8 @@ impl TreeLook {
             || facts.pages_directory != before.pages_directory
             || facts.index.directory != before.index.directory
             || facts.unreadable_directories != before.unreadable_directories
+            || facts.staged != before.staged
+            || facts.config_fault != before.config_fault
             || found.store != self.store;
 
         let mut schema = self.schema;
@@ -370,12 +376,32 @@ fn walk(tree: &Tree, ctx: &Context, at_files: bool) -> Result<Found, Error> {
     if walked? == Walked::Missing {
         found.facts.root = RootFacts::Missing;
     }
+    found.facts.staged = staged(tree, seen_ns);
+    let fault = root_file_fault(tree);
+    found.facts.config_fault = fault.map(|(line, error)| match error.hint() {
+        Some(hint) => (line, format!("{}; {hint}", error.message())),
+        None => (line, error.message().to_owned()),
+    });
     found.facts.entries.sort_by(|a, b| a.path.cmp(&b.path));
     found
         .sources
         .sort_by(|a, b| a.facts.path.cmp(&b.facts.path));
     found.pages.sort_by(|a, b| a.facts.path.cmp(&b.facts.path));
     Ok(found)
+}
+
+/// What waits in `.store/tmp`. Where that cannot be listed nothing is known to wait; what keeps it
+/// from being listed is told by other facts.
+fn staged(tree: &Tree, seen_ns: i64) -> Vec<StagedFacts> {
+    let fact = |entry: StagedEntry| StagedFacts {
+        was_taken_out: entry.staged.was_taken_out(),
+        is_old: entry.stamp.ctime_ns < seen_ns.saturating_sub(ABANDONED_NS),
+        name: entry.staged.name().to_owned(),
+    };
+    let entries = tree.list_staged().unwrap_or_default();
+    let mut staged: Vec<StagedFacts> = entries.into_iter().map(fact).collect();
+    staged.sort_by(|a, b| a.name.cmp(&b.name));
+    staged
 }
 
 fn visit(entry: &WalkEntry<'_>, found: &mut Found) -> Flow {
@@ -796,6 +822,7 @@ fn read_page(
     facts.file = match desk.read(tree, &page.path, limit) {
         Got::Read(bytes, sighting) => {
             seen = Some(sighting);
+            facts.stamp = Some(sighting.stamp);
             reading::page_file(id, &bytes, wanted)
         }
         Got::Missing => return None,

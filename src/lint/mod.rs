@@ -3,7 +3,8 @@
 //!
 //! `gather` and `gather_store` read each thing once and turn it into `facts`; the rules are pure
 //! functions of facts, one file each, listed in `registry`; `look` sees to it that the facts are
-//! those of one moment; `run` joins all and sorts the report. The `render` functions turn a report into text, JSON lines, SARIF or GitHub annotations.
+//! those of one moment; `run` joins all and sorts the report. The `render` functions turn a report
+//! into JSON lines, SARIF or GitHub annotations.
 
 mod anchors;
 mod excerpt;
@@ -26,8 +27,8 @@ mod testing;
 
 pub use excerpt::Excerpts;
 pub use guide::diagnostics_page;
-pub use registry::{Code, RULES, Rule, Severity, rule};
+pub use registry::{Code, RULES, Rule, Severity, nearest_code, rule};
 pub use run::{Diagnostic, LintOptions, LintReport, run, run_with_store};
 
 use facts::{Facts, PageFacts, SourceFacts};
-use registry::{Check, Sink};
+use registry::{Check, Sink, Spot};

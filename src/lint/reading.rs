@@ -51,6 +51,7 @@ pub(crate) fn page_entry(path: &[u8], kind: Kind) -> PageFacts {
         } else {
             PageFile::NotFile(kind)
         },
+        stamp: None,
     }
 }
 
@@ -109,7 +110,9 @@ pub(crate) fn page_file(id: &PageId, bytes: &[u8], wanted: Wanted) -> PageFile {
             .collect(),
         citations: references.citations,
         anchors: if wanted.anchors {
-            super::anchors::anchors(&page.body)
+            let mut anchors = super::anchors::anchors(&page.body);
+            anchors.sort_unstable();
+            anchors
         } else {
             Vec::new()
         },

@@ -6,9 +6,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::facts::{EntryFacts, Facts, PageFacts, SourceFacts};
+use super::facts::{Facts, PageFacts, SourceFacts};
 use super::rules;
 use super::run::Diagnostic;
+use crate::page::{Citation, Columns, Link};
 
 /// Name of a diagnostic, for example `SOURCE_HASH_MISMATCH`. Names are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,8 +81,6 @@ pub struct Rule {
 /// What a rule looks at. A rule for one subject is called once for each; a rule for the wiki is
 /// called once.
 pub(crate) enum Check {
-    /// One symbolic link or dot file.
-    Entry(fn(&EntryFacts, &mut Sink)),
     /// One entry of `sources/`.
     Source(fn(&SourceFacts, &mut Sink)),
     /// One entry below `pages/`.
@@ -93,11 +92,52 @@ pub(crate) enum Check {
 impl fmt::Debug for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Entry(_) => "Entry",
             Self::Source(_) => "Source",
             Self::Page(_) => "Page",
             Self::Wiki(_) => "Wiki",
         })
+    }
+}
+
+/// A place in a file, as far as it is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Spot {
+    line: Option<u32>,
+    columns: Option<Columns>,
+}
+
+impl Spot {
+    /// Where a link stands.
+    pub(crate) fn of_link(link: &Link) -> Self {
+        Self {
+            line: Some(link.line),
+            columns: link.columns,
+        }
+    }
+
+    /// Where a citation stands.
+    pub(crate) fn of_citation(citation: &Citation) -> Self {
+        Self {
+            line: Some(citation.line),
+            columns: Some(citation.columns),
+        }
+    }
+}
+
+impl From<Option<u32>> for Spot {
+    /// A line, from 1.
+    fn from(line: Option<u32>) -> Self {
+        Self {
+            line,
+            columns: None,
+        }
+    }
+}
+
+impl From<u32> for Spot {
+    /// A line, from 1.
+    fn from(line: u32) -> Self {
+        Some(line).into()
     }
 }
 
@@ -110,26 +150,25 @@ pub(crate) struct Sink {
 impl Sink {
     /// A fault of `path` as a whole.
     pub(crate) fn report(&mut self, rule: &Rule, path: impl Into<String>, message: String) {
-        self.push(rule, path.into(), None, message);
+        self.report_at(rule, path, Spot::default(), message);
     }
 
-    /// A fault at one line of `path`, from 1.
+    /// A fault at one place of `path`.
     pub(crate) fn report_at(
         &mut self,
         rule: &Rule,
         path: impl Into<String>,
-        line: impl Into<Option<u32>>,
+        spot: impl Into<Spot>,
         message: String,
     ) {
-        self.push(rule, path.into(), line.into(), message);
-    }
-
-    fn push(&mut self, rule: &Rule, path: String, line: Option<u32>, message: String) {
+        let Spot { line, columns } = spot.into();
         self.found.push(Diagnostic {
             code: rule.code.as_str(),
             severity: rule.severity,
-            path,
+            path: path.into(),
             line,
+            column: columns.map(|columns| columns.start),
+            end_column: columns.map(|columns| columns.end),
             message,
             hint: (!rule.hint.is_empty()).then_some(rule.hint),
         });
@@ -148,6 +187,7 @@ pub static RULES: &[&Rule] = &[
     &rules::required_directory_missing::RULE,
     &rules::required_path_not_directory::RULE,
     &rules::schema_missing::RULE,
+    &rules::config_invalid::RULE,
     &rules::invalid_utf8::RULE,
     &rules::temp_file_abandoned::RULE,
     &rules::source_invalid_id::RULE,
@@ -187,12 +227,24 @@ pub static RULES: &[&Rule] = &[
     &rules::broken_fragment::RULE,
 ];
 
-/// The rule with this code.
+/// The rule with this code, in upper or lower case.
 pub fn rule(code: &str) -> Option<&'static Rule> {
     RULES
         .iter()
         .copied()
-        .find(|rule| rule.code.as_str() == code)
+        .find(|rule| rule.code.as_str().eq_ignore_ascii_case(code))
+}
+
+/// The code that was most likely meant by what is none.
+pub fn nearest_code(text: &str) -> Option<&'static str> {
+    let codes: Vec<&'static str> = RULES.iter().map(|rule| rule.code.as_str()).collect();
+    let text = text.to_ascii_uppercase().replace('-', "_");
+    // A part of a code is as good as a slip in it.
+    let part = codes
+        .iter()
+        .find(|code| text.len() > 3 && code.contains(&text));
+    part.copied()
+        .or_else(|| similar::get_close_matches(text.as_str(), &codes, 1, 0.6).pop())
 }
 
 #[cfg(test)]
@@ -210,6 +262,21 @@ mod tests {
                 code.bytes()
                     .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
             );
+        }
+    }
+
+    #[test]
+    fn codes_are_found_in_any_case_and_the_nearest_one_is_guessed() {
+        assert_eq!(rule("orphan_page").unwrap().code.as_str(), "ORPHAN_PAGE");
+        for (text, meant) in [
+            ("ORPHAN", Some("ORPHAN_PAGE")),
+            ("ORPHAN_PAGES", Some("ORPHAN_PAGE")),
+            ("broken-page-link", Some("BROKEN_PAGE_LINK")),
+            ("SOURCE_HASH_MISSMATCH", Some("SOURCE_HASH_MISMATCH")),
+            ("E501", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest_code(text), meant, "{text}");
         }
     }
 

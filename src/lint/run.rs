@@ -9,9 +9,10 @@ use serde::Serialize;
 use super::facts::{DirectoryFacts, Facts, SchemaFacts};
 use super::gather::Wanted;
 use super::look::settled;
-use super::registry::{Check, RULES, Rule, Severity, Sink, rule};
+use super::registry::{Check, RULES, Rule, Severity, Sink, nearest_code, rule};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
+use crate::page::Columns;
 use crate::store::StoreOptions;
 
 /// One fault.
@@ -28,6 +29,13 @@ pub struct Diagnostic {
     /// Line of the fault, from 1, where there is one to name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
+    /// First column of the fault on its line, from 1, in UTF-16 code units, where it is a part of
+    /// the line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+    /// The column behind the last one of the fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<u32>,
     /// What is wrong, for people.
     pub message: String,
     /// What to do about it.
@@ -35,17 +43,26 @@ pub struct Diagnostic {
     pub hint: Option<&'static str>,
 }
 
+impl Diagnostic {
+    /// Where on its line the fault is.
+    pub fn columns(&self) -> Option<Columns> {
+        let (start, end) = self.column.zip(self.end_column)?;
+        Some(Columns { start, end })
+    }
+}
+
 /// What to look for. The default is everything but the rules that must be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct LintOptions {
     /// Also apply the rules that must be asked for.
     pub all: bool,
-    /// Report only these codes; none means all. A code that must be asked for is asked for so.
+    /// Report only these codes, in any case; none means all. A code that must be asked for is
+    /// asked for so.
     pub only: Vec<String>,
     /// Do not report these codes.
     pub skip: Vec<String>,
-    /// Report only faults at or below these paths of the wiki; none means all. The whole wiki is
-    /// read all the same.
+    /// Report only faults at or below these: paths of the wiki, page ids, folders of page ids,
+    /// source ids; none means all. The whole wiki is read all the same.
     pub paths: Vec<String>,
 }
 
@@ -75,7 +92,8 @@ impl LintReport {
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a code that does not exist or a path that names nothing,
-/// `UNSAFE_FILESYSTEM` where the root cannot be looked at, `ABORTED`. What is wrong with the wiki is never an error but in the report.
+/// `UNSAFE_FILESYSTEM` where the root cannot be looked at, `ABORTED`. What is wrong with the wiki
+/// is never an error but in the report.
 pub fn run(root: &Path, ctx: &Context, options: &LintOptions) -> Result<LintReport> {
     run_with_store(root, ctx, options, &StoreOptions::default())
 }
@@ -96,23 +114,15 @@ pub fn run_with_store(
         anchors: wants("BROKEN_FRAGMENT"),
         ..Wanted::default()
     };
-    let (diagnostics, facts) = settled(root, ctx, wanted, store, &|facts| {
-        let mut found = apply(&rules, facts);
-        if !options.paths.is_empty() {
-            found.retain(|found| {
-                let paths = &mut options.paths.iter();
-                paths.any(|path| is_within(&found.path, path))
-            });
-        }
-        found
-    })?;
-    for path in &options.paths {
-        if !facts.has_path(path) && !diagnostics.iter().any(|found| is_within(&found.path, path)) {
-            let message = format!("there is nothing at {path:?} in the wiki");
-            return Err(Error::new(ErrorCode::InvalidArgument, message).with_hint(
-                "name a path as lint prints it, for example pages/guides or schema.md",
-            ));
-        }
+    let (mut diagnostics, facts) =
+        settled(root, ctx, wanted, store, &|facts| apply(&rules, facts))?;
+    if !options.paths.is_empty() {
+        let paths = options
+            .paths
+            .iter()
+            .map(|path| named_path(path, &facts, &diagnostics))
+            .collect::<Result<Vec<_>>>()?;
+        diagnostics.retain(|found| paths.iter().any(|path| is_within(&found.path, path)));
     }
     let count = |severity| {
         diagnostics
@@ -132,14 +142,13 @@ pub fn run_with_store(
 fn chosen(options: &LintOptions) -> Result<Vec<&'static Rule>> {
     for code in options.only.iter().chain(&options.skip) {
         if rule(code).is_none() {
-            return Err(Error::new(
-                ErrorCode::InvalidArgument,
-                format!("there is no diagnostic with the code {code:?}"),
-            )
-            .with_hint("`llmwiki explain` lists the codes"));
+            return Err(unknown_code(code));
         }
     }
-    let named = |list: &[String], rule: &Rule| list.iter().any(|code| code == rule.code.as_str());
+    let named = |list: &[String], rule: &Rule| {
+        let mut list = list.iter();
+        list.any(|code| code.eq_ignore_ascii_case(rule.code.as_str()))
+    };
     Ok(RULES
         .iter()
         .copied()
@@ -154,15 +163,54 @@ fn chosen(options: &LintOptions) -> Result<Vec<&'static Rule>> {
         .collect())
 }
 
+/// Refuses what is no code of a diagnostic.
+fn unknown_code(code: &str) -> Error {
+    let message = format!("there is no diagnostic with the code {code:?}");
+    let all = "`llmwiki explain` lists the codes";
+    let hint = match nearest_code(code) {
+        Some(meant) => format!("did you mean {meant}? {all}"),
+        None => all.to_owned(),
+    };
+    Error::new(ErrorCode::InvalidArgument, message).with_hint(hint)
+}
+
+/// The path of the wiki that is meant by a path, the id of a page or source, or a folder of page
+/// ids.
+fn named_path(given: &str, facts: &Facts, found: &[Diagnostic]) -> Result<String> {
+    let plain = plain(given);
+    let candidates = [
+        plain.to_owned(),
+        format!("pages/{plain}.md"),
+        format!("pages/{plain}"),
+        format!("sources/{plain}"),
+    ];
+    let names_something = |path: &String| {
+        facts.has_path(path) || found.iter().any(|found| is_within(&found.path, path))
+    };
+    if let Some(path) = candidates.into_iter().find(names_something) {
+        return Ok(path);
+    }
+    let message = format!("there is nothing at {given:?} in the wiki");
+    let known: Vec<&str> = facts.pages.iter().map(|page| page.path.as_str()).collect();
+    let wanted = match plain.strip_prefix("pages/") {
+        Some(_) => plain.to_owned(),
+        None => format!("pages/{plain}"),
+    };
+    let near = similar::get_close_matches(wanted.as_str(), &known, 1, 0.7).pop();
+    let hint = match near {
+        Some(near) => format!("did you mean {near}?"),
+        None => {
+            "name a page, a source, or a path as lint prints it, for example pages/guides".into()
+        }
+    };
+    Err(Error::new(ErrorCode::InvalidArgument, message).with_hint(hint))
+}
+
 /// What `rules` find in `facts`, in the order of the report.
 pub(crate) fn apply(rules: &[&Rule], facts: &Facts) -> Vec<Diagnostic> {
     let mut sink = Sink::default();
     for rule in rules {
         match rule.check {
-            Check::Entry(check) => facts
-                .entries
-                .iter()
-                .for_each(|entry| check(entry, &mut sink)),
             Check::Source(check) => {
                 facts
                     .sources
@@ -260,7 +308,7 @@ mod tests {
         };
         assert_eq!(codes(&only).unwrap(), ["ORPHAN_PAGE"]);
         let skip = LintOptions {
-            skip: vec!["ORPHAN_PAGE".to_owned()],
+            skip: vec!["orphan_page".to_owned()],
             ..LintOptions::default()
         };
         assert!(!codes(&skip).unwrap().contains(&"ORPHAN_PAGE"));
@@ -268,9 +316,12 @@ mod tests {
             skip: vec!["ORPHAN".to_owned()],
             ..LintOptions::default()
         };
-        assert_eq!(
-            codes(&wrong).unwrap_err().code(),
-            ErrorCode::InvalidArgument
+        let error = codes(&wrong).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidArgument);
+        assert!(error.message().contains("\"ORPHAN\""), "{error}");
+        assert!(
+            error.hint().unwrap().contains("mean ORPHAN_PAGE?"),
+            "{error:?}"
         );
     }
 
@@ -297,6 +348,33 @@ mod tests {
             "x",
         ] {
             assert!(!facts.has_path(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_page_a_source_and_a_folder_are_named_by_path_or_id() {
+        let facts = wiki([page("guides/setup", "A", "x")], [source(b"abc")]);
+        let source = facts.sources[0].path.clone();
+        let id = source.trim_start_matches("sources/");
+        for (given, path) in [
+            ("pages/guides/setup.md", "pages/guides/setup.md"),
+            ("guides/setup", "pages/guides/setup.md"),
+            ("guides/setup.md", "pages/guides/setup.md"),
+            ("./guides/", "pages/guides"),
+            ("pages", "pages"),
+            (id, &source),
+        ] {
+            assert_eq!(named_path(given, &facts, &[]).unwrap(), path, "{given}");
+        }
+        for (given, hint) in [
+            ("guides/setpu", "did you mean pages/guides/setup.md?"),
+            ("pages/guides/setup", "pages/guides/setup.md"),
+            ("x", "name a page"),
+        ] {
+            let error = named_path(given, &facts, &[]).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InvalidArgument);
+            assert!(error.message().contains(given), "{error}");
+            assert!(error.hint().unwrap().contains(hint), "{given}: {error:?}");
         }
     }
 

@@ -1,6 +1,8 @@
 //! What lint knows about the store: whether it is there, whether it can be read, and where it
 //! differs from itself and from the tree. Plain values, as `facts`.
 
+use std::collections::BTreeSet;
+
 use super::facts::{DirectoryFacts, Facts, MetadataFacts, PageFile};
 use super::marks::StoredMarks;
 use crate::id::{ContentHash, PageId, SourceId};
@@ -135,12 +137,8 @@ impl Facts {
     }
 
     fn page_differences(&self, contents: &StoreContents, differences: &mut Differences) {
-        let is_owed = |path: &str| {
-            contents
-                .intents
-                .iter()
-                .any(|(owed, intent)| owed == path && self.owes(path, intent).is_some())
-        };
+        let owed: BTreeSet<&str> = self.owed().map(|(path, _)| path).collect();
+        let is_owed = |path: &str| owed.contains(path);
         for page in &self.pages {
             let Some((id, text)) = page.page() else {
                 continue;
@@ -177,26 +175,49 @@ impl Facts {
         differences.changed.sort_unstable();
     }
 
-    /// What a commit still owes the tree at `path`, in words; none when it was done, or when a
-    /// person's edit came after it and wins.
-    pub(crate) fn owes(&self, path: &str, intent: &IntentRecord) -> Option<&'static str> {
+    /// What commits still owe the tree: path, and what in words. What was done, and where a
+    /// person's edit came after it and wins, is not among it: an intent stays in the store until
+    /// the next commit.
+    pub(crate) fn owed(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let intents = self
+            .store
+            .contents()
+            .map(|contents| contents.intents.iter());
+        intents
+            .into_iter()
+            .flatten()
+            .filter_map(|(path, intent)| Some((path.as_str(), self.owes(path, intent)?)))
+    }
+
+    /// As the engine decides it when it carries intents out.
+    fn owes(&self, path: &str, intent: &IntentRecord) -> Option<&'static str> {
         let here = self
             .pages
             .binary_search_by(|page| page.path.as_str().cmp(path))
             .ok()
-            .map(|at| self.pages[at].hash());
-        match (intent.op, here) {
-            (IntentOp::Put, None) => intent
-                .old
-                .is_none()
-                .then_some("is committed but not written"),
-            (IntentOp::Put, Some(hash)) => {
-                (hash.is_some() && hash == intent.old && intent.old != intent.new)
-                    .then_some("has a newer version that is committed but not written")
-            }
-            (IntentOp::Delete, None) => None,
-            (IntentOp::Delete, Some(hash)) => (hash.is_some() && hash == intent.old)
-                .then_some("was deleted by a commit but is still here"),
+            .map(|at| &self.pages[at]);
+        let Some(here) = here else {
+            // A new page has no old file by which to tell. Its new one went into place, and a
+            // person took it away since, if it no longer waits.
+            let waits = || {
+                self.staged
+                    .iter()
+                    .any(|staged| staged.name == intent.staged)
+            };
+            return (intent.op == IntentOp::Put && intent.old.is_none() && waits())
+                .then_some("is committed but not written");
+        };
+        let is_untouched = here.stamp.is_some_and(|stamp| {
+            here.hash() == intent.old
+                && stamp.inode == intent.old_inode
+                && stamp.mtime_ns == intent.old_mtime_ns
+                && stamp.size == intent.old_size
+        });
+        match intent.op {
+            _ if !is_untouched => None,
+            IntentOp::Put => (intent.old != intent.new)
+                .then_some("has a newer version that is committed but not written"),
+            IntentOp::Delete => Some("was deleted by a commit but is still here"),
         }
     }
 
@@ -225,21 +246,12 @@ impl Facts {
     /// Whether the tree and the store disagree in a way in which they do for a moment whenever
     /// something is written.
     pub(crate) fn may_be_in_flight(&self) -> bool {
-        let owes = || {
-            let contents = self.store.contents();
-            contents.is_some_and(|contents| {
-                contents
-                    .intents
-                    .iter()
-                    .any(|(path, intent)| self.owes(path, intent).is_some())
-            })
-        };
         let (missing, other) = self.source_differences();
         self.index.stale.is_some()
             || !missing.is_empty()
             || !other.is_empty()
             || !self.differences().is_empty()
-            || owes()
+            || self.owed().next().is_some()
     }
 
     /// Sources that the store has and the tree lacks, unless all are gone, and sources whose

@@ -15,7 +15,7 @@ use crate::id::{ContentHash, SourceId};
 use crate::search::Analysis;
 use crate::source::{Metadata, examine_metadata};
 use crate::store::SourceRecord;
-use crate::tree::Kind;
+use crate::tree::{Kind, Stamp};
 
 /// Something that facts can be made of.
 pub(crate) trait Subject {
@@ -270,6 +270,24 @@ pub(crate) fn page_of_bytes(id: &str, bytes: &[u8]) -> PageFacts {
     page
 }
 
+/// The page as read from a file with this inode.
+pub(crate) fn stamped(page: PageFacts, inode: u64) -> PageFacts {
+    let stamp = Stamp {
+        kind: Kind::File,
+        size: 9,
+        inode,
+        device: 1,
+        mtime_ns: 1,
+        ctime_ns: 1,
+        link_count: 1,
+        mode: 0o644,
+    };
+    PageFacts {
+        stamp: Some(stamp),
+        ..page
+    }
+}
+
 /// A file below `pages/` that was not looked at.
 pub(crate) fn page_named(path: &str) -> PageFacts {
     reading::page_entry(path.as_bytes(), Kind::File)
@@ -282,6 +300,8 @@ pub(crate) fn report() -> LintReport {
         severity,
         path: path.to_owned(),
         line,
+        column: line.map(|_| 5),
+        end_column: line.map(|_| 14),
         message: message.to_owned(),
         hint: None,
     };

@@ -128,11 +128,13 @@ impl Operation for Explain {
             });
         }
         if explanations.is_empty() {
-            return Err(Error::new(
-                ErrorCode::InvalidArgument,
-                format!("there is no code {asked:?}"),
-            )
-            .with_hint("`llmwiki explain` lists every code"));
+            let message = format!("there is no code {asked:?}");
+            let all = "`llmwiki explain` lists every code";
+            let hint = match lint::nearest_code(&asked) {
+                Some(meant) => format!("did you mean {meant}? {all}"),
+                None => all.to_owned(),
+            };
+            return Err(Error::new(ErrorCode::InvalidArgument, message).with_hint(hint));
         }
         Ok(ExplainReport {
             code: Some(code),

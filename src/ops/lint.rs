@@ -17,8 +17,8 @@ use crate::wiki::Wiki;
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct Lint {
-    /// Only faults at or below these paths of the wiki, for example pages/guides; a path that names
-    /// nothing is refused.
+    /// Only faults of these pages, sources and folders, by id or by path: guides/setup,
+    /// pages/guides. What names nothing is refused.
     #[serde(default)]
     #[cfg_attr(feature = "cli", arg(value_name = "PATH"))]
     pub paths: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Lint {
     #[serde(default)]
     #[cfg_attr(feature = "cli", arg(long))]
     pub all: bool,
-    /// Only these codes.
+    /// Only these codes, in upper or lower case.
     #[serde(default)]
     #[cfg_attr(feature = "cli", arg(long, value_name = "CODE", value_delimiter = ','))]
     pub only: Vec<String>,

@@ -3,9 +3,11 @@
 //! Markdown lets HTML through, so a browser follows these links like any other. Comments and
 //! the contents of `<script>`, `<style>` and `<textarea>` are text to a browser and to us.
 
-/// The `href` of each `<a>` tag with the byte offset of the tag, in order. Character references
+use std::ops::Range;
+
+/// The `href` of each `<a>` tag with the bytes of the tag, in order. Character references
 /// in the value are resolved for the few characters that must be written so.
-pub(super) fn hrefs(html: &str) -> Vec<(usize, String)> {
+pub(super) fn hrefs(html: &str) -> Vec<(Range<usize>, String)> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(open) = html[at..].find('<').map(|offset| at + offset) {
@@ -27,7 +29,7 @@ pub(super) fn hrefs(html: &str) -> Vec<(usize, String)> {
         if name.eq_ignore_ascii_case("a")
             && let Some(href) = href
         {
-            found.push((open, unescape(href)));
+            found.push((open..end, unescape(href)));
         }
         if let Some(closing) = RAW_TEXT
             .iter()

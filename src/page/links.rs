@@ -11,7 +11,7 @@ use std::ops::Range;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
 use super::html;
-use super::lines::LineIndex;
+use super::lines::{ColumnCounter, Columns, LineIndex};
 use crate::id::SourceId;
 
 /// The Markdown that pages are read as. Footnotes must be known, or `[^1]: text` would define a
@@ -45,6 +45,8 @@ pub struct Link {
     pub fragment: Option<String>,
     /// The line where the link begins.
     pub line: u32,
+    /// Where it stands there; none for a link that was not read from a text.
+    pub columns: Option<Columns>,
     /// The text that a reader clicks.
     pub label: String,
 }
@@ -59,6 +61,8 @@ pub struct Citation {
     pub lines: Result<Option<(u32, u32)>, String>,
     /// The line where the link begins.
     pub line: u32,
+    /// Where it stands there.
+    pub columns: Columns,
     /// The link's target as written.
     pub raw: String,
 }
@@ -161,17 +165,23 @@ impl AnchorReader {
             merge(&mut anchors, wikilinks);
         }
         let mut references = References::default();
+        let mut counter = ColumnCounter::new(body);
         for anchor in anchors {
-            let line = lines.line(anchor.range.start);
+            if matches!(anchor.style, Style::Covered) {
+                continue;
+            }
+            let start = anchor.range.start;
+            let line = lines.line(start);
+            let columns = counter.columns(lines.start(start), &anchor.range);
             match anchor.style {
                 Style::Covered => {}
-                Style::Markdown => markdown(anchor, line, &mut references),
+                Style::Markdown => markdown(anchor, line, columns, &mut references),
                 Style::Wikilink => {
-                    let link = wikilink(&anchor, LinkKind::Wikilink, line);
+                    let link = wikilink(&anchor, LinkKind::Wikilink, line, columns);
                     references.links.extend(link);
                 }
                 Style::Embed => {
-                    let link = wikilink(&anchor, LinkKind::Embed, line);
+                    let link = wikilink(&anchor, LinkKind::Embed, line, columns);
                     references.links.extend(link);
                 }
             }
@@ -187,14 +197,11 @@ fn label(open: Option<&mut Anchor>, text: &str) {
 }
 
 fn html_anchors(html: &str, at: usize, found: &mut Vec<Anchor>) {
-    found.extend(html::hrefs(html).into_iter().map(|(offset, target)| {
-        let start = at + offset;
-        Anchor {
-            style: Style::Markdown,
-            range: start..start + 1,
-            target,
-            label: String::new(),
-        }
+    found.extend(html::hrefs(html).into_iter().map(|(tag, target)| Anchor {
+        style: Style::Markdown,
+        range: at + tag.start..at + tag.end,
+        target,
+        label: String::new(),
     }));
 }
 
@@ -264,10 +271,12 @@ fn merge(anchors: &mut Vec<Anchor>, wikilinks: Vec<Anchor>) {
     anchors.sort_by_key(|anchor| anchor.range.start);
 }
 
-fn markdown(anchor: Anchor, line: u32, references: &mut References) {
+fn markdown(anchor: Anchor, line: u32, columns: Columns, references: &mut References) {
     let target = anchor.target;
     if has_scheme(&target) {
-        references.citations.extend(citation(&target, line));
+        references
+            .citations
+            .extend(citation(&target, line, columns));
         return;
     }
     if target.starts_with("//") {
@@ -283,12 +292,13 @@ fn markdown(anchor: Anchor, line: u32, references: &mut References) {
         target: percent_decoded(path),
         fragment: fragment.map(percent_decoded),
         line,
+        columns: Some(columns),
         label: anchor.label,
     });
 }
 
 /// A wikilink, unless its target is one that no wikilink tool would take.
-fn wikilink(anchor: &Anchor, kind: LinkKind, line: u32) -> Option<Link> {
+fn wikilink(anchor: &Anchor, kind: LinkKind, line: u32, columns: Columns) -> Option<Link> {
     // Brackets stand in `[[1,2],[3,4]]` and the like; a line break ends a wikilink.
     if anchor.target.contains(['[', ']', '\n']) {
         return None;
@@ -306,6 +316,7 @@ fn wikilink(anchor: &Anchor, kind: LinkKind, line: u32) -> Option<Link> {
         target,
         fragment,
         line,
+        columns: Some(columns),
         label: anchor.label.trim().to_owned(),
     })
 }
@@ -313,7 +324,7 @@ fn wikilink(anchor: &Anchor, kind: LinkKind, line: u32) -> Option<Link> {
 const SOURCE_URI: &str = "llmwiki://source/";
 
 /// The citation that a target with a scheme is, if it is one.
-fn citation(target: &str, line: u32) -> Option<Citation> {
+fn citation(target: &str, line: u32, columns: Columns) -> Option<Citation> {
     let prefix = target.get(..SOURCE_URI.len())?;
     if !prefix.eq_ignore_ascii_case(SOURCE_URI) {
         return None;
@@ -334,6 +345,7 @@ fn citation(target: &str, line: u32) -> Option<Citation> {
         source,
         lines,
         line,
+        columns,
         raw: target.to_owned(),
     })
 }

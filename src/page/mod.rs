@@ -14,7 +14,7 @@ mod sections;
 mod title;
 
 pub use grammar::{Page, PageError, PageErrorKind, parse, parse_bytes, render};
-pub use lines::unix_line_ends;
+pub use lines::{Columns, unix_line_ends};
 pub use links::{Citation, Link, LinkKind, References, references};
 pub use outline::{Outline, outline};
 pub use resolve::{PageLookup, PageNames, Resolution, resolve};

@@ -411,7 +411,7 @@ mod tests {
         #[test]
         fn resolving_never_leaves_the_pages(target in "[a-z./%\\\\:# ]{0,20}", wiki: bool) {
             let kind = if wiki { LinkKind::Wikilink } else { LinkKind::Markdown };
-            let link = Link { kind, target, fragment: None, line: 1, label: String::new() };
+            let link = Link { kind, target, fragment: None, line: 1, columns: None, label: String::new() };
             let pages = pages();
             match resolve(&id("guides/here"), &link, &pages) {
                 Resolution::Page(found) => prop_assert!(pages.exists(&found)),

@@ -86,14 +86,25 @@ fn finding(
     let shown = found
         .line
         .and_then(|number| line(&found.path, number))
-        .map(|text| safe_line(&text).into_owned());
+        .map(|text| {
+            let range = found
+                .columns()
+                .and_then(|columns| columns.of_line(&text))
+                .map(|part| {
+                    let start = safe_line(&text[..part.start]).len();
+                    start..start + safe_line(&text[part]).len()
+                });
+            let text = safe_line(&text).into_owned();
+            let range = range.unwrap_or_else(|| mark(&text, &found.message));
+            (text, range)
+        });
     let mut group = Group::with_title(level.primary_title(message).id(found.code));
     group = match (&shown, found.line) {
-        (Some(text), Some(number)) => group.element(
+        (Some((text, range)), Some(number)) => group.element(
             Snippet::source(text.as_str())
                 .line_start(usize::try_from(number).unwrap_or(1))
                 .path(path)
-                .annotation(AnnotationKind::Primary.span(mark(text, &found.message))),
+                .annotation(AnnotationKind::Primary.span(range.clone())),
         ),
         (_, Some(number)) => {
             group.element(Origin::path(path).line(usize::try_from(number).unwrap_or(1)))
@@ -106,7 +117,7 @@ fn finding(
     renderer.render(&[group])
 }
 
-/// The part of a line that a message is about: what it quotes, whole or by its last part, else
+/// The part of a line that a message is about where no column says so: what it quotes, whole or by its last part, else
 /// all of the line but white space around it.
 fn mark(line: &str, message: &str) -> Range<usize> {
     let quoted = message.split('"').skip(1).step_by(2);
@@ -156,6 +167,8 @@ mod tests {
             },
             path: path.into(),
             line,
+            column: None,
+            end_column: None,
             message: message.into(),
             hint: Some("write the page"),
         }
@@ -222,6 +235,27 @@ error[SCHEMA_MISSING]: there is no schema.md
 3 errors, 0 warnings in 3 files
 ";
         assert_eq!(text, wanted);
+    }
+
+    #[test]
+    fn the_caret_stands_below_the_columns_whatever_comes_before_them() {
+        let mut found = finding("CITATION_BROKEN", "pages/a.md", Some(3), "no such line");
+        (found.column, found.end_column) = (Some(6), Some(9));
+        let report = report(vec![found]);
+        let mut how = LintText {
+            limit: 9,
+            verbose: false,
+            palette: Palette::new(false),
+            line: &mut |_, _| Some("\u{1f600}\u{1b}a [b] no such [b]".to_owned()),
+        };
+        let text = lint(&report, &mut how);
+        let lines: Vec<&str> = text.lines().collect();
+        let (shown, caret) = (lines[3], lines[4]);
+        let at = shown.find("[b]").unwrap();
+        let width = |text: &str| text.chars().map(|c| 1 + usize::from(c > '\u{ffff}')).sum();
+        let columns: usize = width(&shown[..at]);
+        assert_eq!(caret.find('^'), Some(columns), "{text}");
+        assert_eq!(caret.matches('^').count(), 3, "{text}");
     }
 
     #[test]

@@ -56,6 +56,9 @@ struct Check<'a> {
     context: &'a Context,
     found: Verification,
     done: u64,
+    /// The page that a section was last looked for in, with its sections, sorted; none where the
+    /// page cannot be read. A page may have many sections, and they lie side by side.
+    asked: Option<(String, Option<Vec<u32>>)>,
 }
 
 /// A row that was read well.
@@ -91,6 +94,7 @@ pub(crate) fn verify_seeing(
         context,
         found: Verification::default(),
         done: 0,
+        asked: None,
     };
     let mut counts = Counts::default();
     let mut sketch = Sketch::default();
@@ -579,7 +583,7 @@ impl Check<'_> {
 
     /// How a readable row contradicts other rows. What cannot be read is reported where it stands,
     /// so an unreadable other row is no contradiction.
-    fn misfit(&self, table: &'static str, key: &[u8], row: &AnyRow) -> Option<String> {
+    fn misfit(&mut self, table: &'static str, key: &[u8], row: &AnyRow) -> Option<String> {
         let view = self.view;
         match row {
             AnyRow::Source(source) => {
@@ -624,11 +628,23 @@ impl Check<'_> {
             }
             AnyRow::Section(section) => {
                 let number = u32::from_be_bytes(key.try_into().ok()?);
-                let page = view.get::<PageRecord>(section.page.as_bytes());
-                let listed = match page {
-                    Ok(page) => page.is_some_and(|page| page.sections.contains(&number)),
-                    Err(_) => true,
+                let listed = match &self.asked {
+                    Some((page, listed)) if *page == section.page => listed,
+                    _ => {
+                        let listed = match view.get::<PageRecord>(section.page.as_bytes()) {
+                            Ok(page) => {
+                                let mut listed = page.map(|page| page.sections).unwrap_or_default();
+                                listed.sort_unstable();
+                                Some(listed)
+                            }
+                            Err(_) => None,
+                        };
+                        &self.asked.insert((section.page.clone(), listed)).1
+                    }
                 };
+                let listed = listed
+                    .as_ref()
+                    .is_none_or(|listed| listed.binary_search(&number).is_ok());
                 (!listed).then(|| format!("section {number} belongs to no page"))
             }
             AnyRow::Revision(revision) => {

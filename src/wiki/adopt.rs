@@ -382,6 +382,11 @@ pub(super) fn adopt(writing: &Writing<'_>, patience: Patience) -> Result<Adopted
     } else {
         adopt_in_batches(writing, patience, &difference, &mut adopted)?;
     }
+    // A store that knew nothing learns what the tool that wrote the index knew.
+    let is_other = !difference.changed.is_empty() || !difference.gone.is_empty();
+    if known > 0 && is_other {
+        writing.drop_v1_index();
+    }
     Ok(adopted)
 }
 

@@ -42,6 +42,7 @@ pub(crate) use prepared::Derived;
 pub use reindex::ReindexReport;
 pub use restore::{RestoreItem, RestoreReport, RestoreRequest};
 pub use root::{InitReport, Wiki};
+pub(crate) use session::ABANDONED_NS;
 pub use sources::{
     AddSourceReport, ListSourcesReport, NewSource, ReadSourceReport, SourceMetadata,
 };

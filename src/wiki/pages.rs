@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId, fold_case};
 use crate::page;
+use crate::search::index_v1;
 use crate::store::{
     Batch, How, IntentOp, IntentRecord, NameKind, RevisionRecord, StampRecord, View,
 };
@@ -533,6 +534,41 @@ impl Writing<'_> {
         )?;
         sources::mend_citations(batch, id)?;
         Ok(())
+    }
+
+    /// Removes the version 1 index unless it describes just the pages of this state: another tool may
+    /// have written it, or a person have edited pages since.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) fn drop_stale_v1_index(&self, view: &View) -> Result<()> {
+        let read = |name: &str| self.tree.read(&RelPath::new(name)?, u64::MAX);
+        let files = (read(".index/search.json"), read(".index/state.json"));
+        if let (Ok(Some(search)), Ok(Some(state))) = files {
+            let pages = view
+                .pages("", None)
+                .map(|row| row.map(|(id, page)| (id, page.sha256)))
+                .collect::<Result<Vec<_>, _>>()?;
+            if index_v1::check(&search.bytes, &state.bytes, &pages).is_empty() {
+                return Ok(());
+            }
+        }
+        self.drop_v1_index();
+        Ok(())
+    }
+
+    /// Removes the version 1 index, as every write does, after what must not fail for it. A file that
+    /// stays is told by lint.
+    pub(super) fn drop_v1_index(&self) {
+        let removed = self.v1_index().and_then(|files| {
+            for file in &files {
+                self.tree.remove(file)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = removed {
+            tracing::warn!(%error, "the index of version 1 stays");
+        }
     }
 
     /// The files of the version 1 index, which a write makes stale.

@@ -172,6 +172,7 @@ pub(crate) fn link_of(record: &LinkRecord) -> Link {
         target: record.target.clone(),
         fragment: record.fragment.clone(),
         line: record.line,
+        columns: None,
         label: String::new(),
     }
 }

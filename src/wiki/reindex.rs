@@ -54,6 +54,7 @@ impl Wiki {
         rebuild_index(ctx, &mut batch, self.analysis())?;
         writing.commit(batch)?;
         let snapshot = writing.store.read()?;
+        writing.drop_stale_v1_index(&snapshot)?;
         let meta = snapshot.meta().clone();
         let lost = writing.lost.clone();
         let reading = Reading {

@@ -276,6 +276,30 @@ fn plan(tree: &Tree, view: &View, request: &RestoreRequest) -> Result<Vec<(Step,
     Ok(steps)
 }
 
+/// What the store has and the tree lacks altogether: sources, then pages.
+///
+/// # Errors
+/// Those of the tree. What is wrong with rows is not told here.
+pub(super) fn lost(tree: &Tree, view: &View) -> Result<Vec<RelPath>> {
+    let sources = view.sources(None).filter_map(|row| {
+        let (id, _) = row.ok()?;
+        Some(RelPath::source(&id))
+    });
+    let mut lost = Vec::new();
+    for path in sources {
+        if tree.stat(&path)?.is_none() {
+            lost.push(path);
+        }
+    }
+    for (id, _) in view.pages("", None).filter_map(Result::ok) {
+        let path = RelPath::page(id.as_str())?;
+        if tree.stat(&path)?.is_none() {
+            lost.push(path);
+        }
+    }
+    Ok(lost)
+}
+
 fn page_step(tree: &Tree, id: &PageId, sha256: ContentHash) -> Result<(Step, Action)> {
     let there = tree.read(&RelPath::page(id.as_str())?, super::session::MAX_KEPT_BYTES)?;
     let action = match there {

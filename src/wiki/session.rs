@@ -29,10 +29,10 @@ use crate::tree::{
 };
 
 /// How long a write waits for the lock.
-const LOCK_WAIT: Duration = Duration::from_secs(10);
+pub(super) const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// Staged files older than this that no intent names are nobody's: nothing is staged for longer
 /// than a write takes.
-const ABANDONED_NS: i64 = 600_000_000_000;
+pub(crate) const ABANDONED_NS: i64 = 600_000_000_000;
 /// How often a request starts again because the store was replaced under it.
 const REOPENS: u32 = 3;
 

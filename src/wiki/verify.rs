@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use super::prepared::PreparedPage;
 use super::put;
+use super::restore;
 use super::root::Wiki;
-use super::session::Look;
+use super::session::{LOCK_WAIT, Look};
 use super::sources;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
@@ -85,8 +86,35 @@ impl Wiki {
             ),
         }
         check_sources(ctx, &tree, &mut report)?;
+        self.check_lost(ctx, &tree, &mut report)?;
         report.sound = report.findings.is_empty();
         Ok(report)
+    }
+
+    /// Finds what the store has and the tree lacks. Looked at while nobody writes, since each
+    /// write is in the store a moment before it is in the tree.
+    fn check_lost(&self, ctx: &Context, tree: &Tree, report: &mut VerifyReport) -> Result<()> {
+        // Where it cannot be had in this time, a write may be taken for a loss.
+        let lock = tree.lock_to_look(LOCK_WAIT, ctx).ok();
+        ctx.check()?;
+        let Look::Ready(_, snapshot) = self.look(tree)? else {
+            return Ok(());
+        };
+        let lost = restore::lost(tree, &snapshot)?;
+        drop(lock);
+        for path in lost {
+            let message = if snapshot.intent(path.as_bytes())?.is_some() {
+                "a committed change has not reached the tree; the next command that writes does it"
+            } else if path.as_bytes().starts_with(b"sources/") {
+                "the store has this source and the tree lacks it; `llmwiki restore --missing` \
+                 brings it back"
+            } else {
+                "the store has this page and the tree lacks it; `llmwiki restore --missing` brings \
+                 it back, any other command takes it for deleted"
+            };
+            report.find(path.to_string(), message.to_owned());
+        }
+        Ok(())
     }
 }
 

@@ -322,8 +322,50 @@ fn an_upsert_keeps_what_a_person_saved_before_it() {
 fn an_upsert_over_text_that_is_no_page_keeps_it_too() {
     let (wiki, source) = one_page();
     fs::write(wiki.file("a"), "a person's notes\n").unwrap();
-    wiki.page("a", source, "# A\n\nour words\n");
+    let report = wiki.page("a", source, "# A\n\nour words\n");
     assert_eq!(wiki.story("a"), ["written", "displaced", "written"]);
+    let displaced = report.displaced.expect("the text is reported");
+    let at = displaced.to_string();
+    let kept = wiki.wiki.read_page(&wiki.ctx, &page_id("a"), Some(&at));
+    assert_eq!(kept.unwrap().markdown, "a person's notes\n");
+}
+
+#[test]
+fn what_the_tree_lost_is_no_sound_wiki() {
+    let (wiki, source) = one_page();
+    wiki.page("b", source, "See [a](a.md).\n");
+    let lost = || -> Vec<(String, bool)> {
+        let report = wiki.wiki.verify(&wiki.ctx).unwrap();
+        assert_eq!(report.sound, report.findings.is_empty());
+        let hints = |message: &str| message.contains("llmwiki restore --missing");
+        let findings = report.findings.into_iter();
+        findings
+            .map(|found| (found.subject, hints(&found.message)))
+            .collect()
+    };
+    assert_eq!(lost(), []);
+    fs::remove_file(wiki.file("a")).unwrap();
+    let folder = wiki.root().join(format!("sources/{source}"));
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(
+        lost(),
+        [
+            (format!("sources/{source}"), true),
+            ("pages/a.md".into(), true)
+        ]
+    );
+    wiki.wiki
+        .restore(&wiki.ctx, &RestoreRequest::Missing, false)
+        .unwrap();
+    assert_eq!(lost(), []);
+    // A page that a person deleted is gone for good with the next command.
+    fs::remove_file(wiki.file("b")).unwrap();
+    assert_eq!(lost(), [("pages/b.md".into(), true)]);
+    wiki.search("words");
+    assert_eq!(lost(), []);
+    // Nothing of the tree is left.
+    fs::remove_dir_all(wiki.root().join("pages")).unwrap();
+    assert_eq!(lost(), [("pages/a.md".into(), true)]);
 }
 
 #[test]

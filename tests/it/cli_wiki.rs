@@ -389,7 +389,7 @@ fn lint_speaks_to_other_programs_from_where_they_stand() {
     assert_eq!(text.status, 1);
     assert!(
         text.text().starts_with("error[BROKEN_PAGE_LINK]: ")
-            && text.text().contains("--> pages/a.md:8:6"),
+            && text.text().contains("--> pages/a.md:8:5"),
         "{}",
         text.text()
     );

@@ -1,5 +1,6 @@
 //! `lint` on real trees: the fixtures of each code, and the documents made from the rules.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use llmwiki::config::Config;
@@ -13,11 +14,12 @@ use llmwiki::store::{
     Store, StoreOptions,
 };
 use llmwiki::tree::{RootState, STORE_FILE, locate};
-use llmwiki::wiki::Wiki;
+use llmwiki::wiki::{SearchRequest, Wiki};
 use serde_json::Value;
 
 use crate::cli_support::Shell;
 use crate::lint_trees::put;
+use crate::wikis::TestWiki;
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -159,6 +161,7 @@ fn with_store(folder: &Path, how: &str, lint: &dyn Fn(&Path) -> LintReport) -> L
         "owed_put" | "finished_put" => {
             drop(wiki);
             let here = Some(ContentHash::of(&std::fs::read(&setup).unwrap()));
+            let file = std::fs::metadata(&setup).unwrap();
             let other = Some(ContentHash::of(b"other"));
             let (old, new) = if how == "owed_put" {
                 (here, other)
@@ -172,9 +175,9 @@ fn with_store(folder: &Path, how: &str, lint: &dyn Fn(&Path) -> LintReport) -> L
                 new,
                 old,
                 staged: "x".to_owned(),
-                old_size: 0,
-                old_inode: 0,
-                old_mtime_ns: 0,
+                old_size: file.len(),
+                old_inode: file.ino(),
+                old_mtime_ns: file.mtime() * 1_000_000_000 + file.mtime_nsec(),
                 revision: 1,
             };
             batch.put_intent(b"pages/guides/setup.md", &intent).unwrap();
@@ -402,7 +405,7 @@ fn the_console_prints_each_format_and_exits_with_the_answer() {
     assert!(text.text().contains("^^^^"), "{}", text.text());
     assert_eq!(
         lint(&["--only", "BROKEN_PAGE_LINK", "--format", "github"]).text(),
-        "::error file=wiki/pages/index.md,line=11,title=BROKEN_PAGE_LINK::\
+        "::error file=wiki/pages/index.md,line=11,col=5,endColumn=27,title=BROKEN_PAGE_LINK::\
          page \"guides/gone\" does not exist\n"
     );
     let lines = lint(&["--format", "jsonl"]).json_lines();
@@ -426,4 +429,187 @@ fn the_console_prints_each_format_and_exits_with_the_answer() {
         (nothing.status, nothing.error_code().as_str()),
         (2, "INVALID_ARGUMENT")
     );
+    assert!(
+        nothing.text().contains("\\\"pages/guide\\\""),
+        "{}",
+        nothing.text()
+    );
+    let slip = lint(&["guides/setpu"]);
+    assert!(
+        slip.stderr.contains("did you mean pages/guides/setup.md?"),
+        "{}",
+        slip.stderr
+    );
+    let slip = lint(&["--only", "broken_page_lnik"]);
+    assert!(
+        slip.stderr.contains("did you mean BROKEN_PAGE_LINK?"),
+        "{}",
+        slip.stderr
+    );
+    // From a folder of the wiki, and by id.
+    for (folder, path) in [
+        ("wiki", "pages/index.md"),
+        ("wiki/pages", "index.md"),
+        ("wiki/pages/guides", "../index.md"),
+        ("wiki/pages/guides", "pages/index.md"),
+        ("wiki/sources", "index"),
+    ] {
+        let mut command = shell.command();
+        command
+            .current_dir(shell.path().join(folder))
+            .arg("--root")
+            .arg(&root);
+        command.args([
+            "lint",
+            "--only",
+            "broken_page_link",
+            "--format",
+            "jsonl",
+            path,
+        ]);
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            text.contains("BROKEN_PAGE_LINK"),
+            "{folder}, {path}: {output:?}"
+        );
+    }
+}
+
+#[test]
+fn a_faulty_configuration_is_told_with_the_rest() {
+    let shell = Shell::new();
+    let root = sound_wiki(shell.path(), false);
+    std::fs::write(
+        root.join("config.toml"),
+        "max_results = 20\nmax_result = 3\n",
+    )
+    .unwrap();
+    std::fs::remove_file(root.join("schema.md")).unwrap();
+    let lint = shell.run(["--root", "wiki", "lint", "--format", "jsonl"]);
+    let found: Vec<_> = lint
+        .json_lines()
+        .into_iter()
+        .filter(|found| found["severity"] == "error")
+        .map(|found| {
+            (
+                found["code"].clone(),
+                found["path"].clone(),
+                found["line"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("CONFIG_INVALID".into(), "config.toml".into(), 2.into()),
+            ("SCHEMA_MISSING".into(), "schema.md".into(), Value::Null),
+        ]
+    );
+    assert_eq!(lint.status, 1);
+    // Any other command stops there.
+    assert_eq!(shell.run(["--root", "wiki", "search", "x"]).status, 2);
+}
+
+#[test]
+fn what_a_person_does_after_a_write_is_stale_and_no_unfinished_write() {
+    let wiki = TestWiki::new();
+    let source = wiki.source("evidence");
+    let codes = || -> Vec<(&str, String)> {
+        let found = lint_all(&wiki.root()).diagnostics.into_iter();
+        found
+            .filter(|found| !matches!(found.code, "ORPHAN_PAGE" | "SOURCE_UNCITED"))
+            .map(|found| (found.code, found.message))
+            .collect()
+    };
+    let stale = |what: &str| vec![("INDEX_STALE", format!("since the last command: {what}"))];
+    // The rows of what a write promised stay until the next one.
+    wiki.page("a", source, "One.\n");
+    let first = wiki.text("a");
+    assert_eq!(codes(), []);
+    std::fs::remove_file(wiki.file("a")).unwrap();
+    assert_eq!(codes(), stale("1 removed (pages/a.md)"));
+    std::fs::write(wiki.file("a"), &first).unwrap();
+    wiki.page("a", source, "Two.\n");
+    assert_eq!(codes(), []);
+    // Not in place, as git does not either.
+    std::fs::remove_file(wiki.file("a")).unwrap();
+    std::fs::write(wiki.file("a"), &first).unwrap();
+    assert_eq!(codes(), stale("1 changed (pages/a.md)"));
+}
+
+#[test]
+fn half_an_index_beside_a_store_is_stale_until_the_next_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = sound_wiki(folder.path(), false);
+    let wiki = Wiki::new(&root, Config::default());
+    wiki.reindex(&Context::default()).unwrap();
+    assert_eq!(lint_all(&root).diagnostics, []);
+    std::fs::create_dir_all(root.join(".index")).unwrap();
+    std::fs::write(root.join(".index/search.json"), "{}").unwrap();
+    let report = lint_all(&root);
+    let [found] = report.diagnostics.as_slice() else {
+        panic!("{report:#?}")
+    };
+    assert_eq!(
+        (found.code, found.path.as_str()),
+        ("INDEX_STALE", ".index/search.json")
+    );
+    assert!(found.message.contains("state.json"), "{}", found.message);
+    wiki.reindex(&Context::default()).unwrap();
+    assert_eq!(lint_all(&root).diagnostics, []);
+}
+
+#[test]
+fn a_page_of_many_sections_costs_no_more_than_its_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = sound_wiki(folder.path(), false);
+    let page = root.join("pages/index.md");
+    let head = std::fs::read_to_string(&page).unwrap();
+    let text = |headings: usize| {
+        let sections = (0..headings).map(|n| format!("\n## Part\n\n[to](#part-{n}) word{n}\n"));
+        head.clone() + &sections.collect::<String>()
+    };
+    let wiki = Wiki::new(&root, Config::default());
+    let took = |headings: usize| {
+        std::fs::write(&page, text(headings)).unwrap();
+        wiki.reindex(&Context::default()).unwrap();
+        // What waits to be taken out of the rows, and a table in doubt.
+        std::fs::write(&page, text(1)).unwrap();
+        wiki.search(
+            &Context::default(),
+            &SearchRequest {
+                query: "part".to_owned(),
+                limit: None,
+            },
+        )
+        .unwrap();
+        std::fs::write(&page, text(headings)).unwrap();
+        wiki.search(
+            &Context::default(),
+            &SearchRequest {
+                query: "part".to_owned(),
+                limit: None,
+            },
+        )
+        .unwrap();
+        let store = open_store(&root, Concurrency::Shared);
+        let mut batch = store.write().unwrap();
+        let id = PageId::parse("index").unwrap();
+        let mut record = batch.page(&id).unwrap().unwrap();
+        record.sections.pop();
+        batch.put_page(&id, &record).unwrap();
+        batch.commit().unwrap();
+        drop(store);
+        let start = std::time::Instant::now();
+        let found = lint_all(&root).diagnostics;
+        assert!(
+            found.iter().any(|found| found.code == "INDEX_MALFORMED"),
+            "{found:?}"
+        );
+        start.elapsed().as_secs_f64()
+    };
+    let (few, many) = (took(1_000), took(8_000));
+    // Quadratic would be 64 times.
+    assert!(many < 24.0 * few + 1.0, "{few} s, then {many} s");
 }

@@ -1,6 +1,6 @@
 //! `lint`.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use clap::ValueEnum;
 
@@ -13,6 +13,7 @@ use crate::lint::render::{github, jsonl, sarif};
 use crate::lint::{Excerpts, LintReport};
 use crate::ops::{Lint, Operation as _};
 use crate::render::{self, LintText};
+use crate::tree::{RelPath, RootState, locate};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct LintArgs {
@@ -56,6 +57,7 @@ enum Deny {
 
 impl Command for Lint {
     type Args = LintArgs;
+    const TELLS_FAULTS: bool = true;
 
     fn execute(args: LintArgs, session: &Session) -> Result<Exit, Failure> {
         let limit = match args.limit {
@@ -84,9 +86,8 @@ impl Command for Lint {
         };
         let base = base_of(session.wiki.root());
         let mut request = args.request;
-        let root = session.wiki.root().to_string_lossy();
         for path in &mut request.paths {
-            if let Some(below) = below(path, &base).or_else(|| below(path, &root)) {
+            if let Some(below) = below(path, session.wiki.root()) {
                 *path = below;
             }
         }
@@ -119,15 +120,33 @@ fn base_of(root: &Path) -> String {
     base.to_string_lossy().into_owned()
 }
 
-/// A path that a shell completed, which begins with the root, as a path of the wiki.
-fn below(path: &str, base: &str) -> Option<String> {
-    if base.is_empty() {
+/// A path of this machine, as a shell completes it, as a path of the wiki: if it lies below the root
+/// and something is there. Else it may be meant as one of the wiki.
+fn below(path: &str, root: &Path) -> Option<String> {
+    let here = plain(&std::path::absolute(path).ok()?);
+    let root = plain(&std::path::absolute(root).ok()?);
+    let below = here.strip_prefix(&root).ok()?.to_str()?;
+    if below.is_empty() {
+        return Some(".".to_owned());
+    }
+    let RootState::Ready(tree) = locate(&root).ok()? else {
         return None;
+    };
+    let there = tree.stat(&RelPath::new(below).ok()?).ok()?;
+    there.map(|_| below.to_owned())
+}
+
+/// The path without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
     }
-    match Path::new(path).strip_prefix(base).ok()?.to_str()? {
-        "" => Some(".".to_owned()),
-        below => Some(below.to_owned()),
-    }
+    plain
 }
 
 fn print(report: &LintReport, limit: usize, session: &Session) -> Result<(), Failure> {

@@ -31,6 +31,8 @@ pub(crate) trait Command: Operation {
     const SHOWS_PROGRESS: bool = false;
     /// Whether it works on a wiki, so that a faulty configuration must stop it.
     const NEEDS_WIKI: bool = true;
+    /// Whether it tells itself what is wrong with the configuration beside the wiki.
+    const TELLS_FAULTS: bool = false;
 
     /// Whether it cannot do without the user's own settings.
     const NEEDS_USER_SETTINGS: bool = false;
@@ -53,6 +55,7 @@ pub(crate) struct CommandEntry {
     pub(crate) shows_progress: bool,
     pub(crate) needs_wiki: bool,
     pub(crate) needs_user_settings: bool,
+    pub(crate) tells_faults: bool,
     pub(crate) parser: fn() -> clap::Command,
     pub(crate) run: fn(&ArgMatches, &Session) -> Result<Exit, Failure>,
 }
@@ -62,6 +65,7 @@ impl CommandEntry {
         Needs {
             wiki: self.needs_wiki,
             user_settings: self.needs_user_settings,
+            tells_faults: self.tells_faults,
             progress: self.shows_progress,
         }
     }
@@ -73,6 +77,7 @@ const fn entry<C: Command>() -> CommandEntry {
         shows_progress: C::SHOWS_PROGRESS,
         needs_wiki: C::NEEDS_WIKI,
         needs_user_settings: C::NEEDS_USER_SETTINGS,
+        tells_faults: C::TELLS_FAULTS,
         parser: || C::Args::augment_args(clap::Command::new(C::NAME)),
         run: |matches, session| {
             // The parser was made from these arguments; a mismatch is named all the same.

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::located;
 use crate::lint::{LintReport, Severity};
+use crate::page::Columns;
 
 /// One workflow command a line for each diagnostic, in report order.
 pub fn github(report: &LintReport, base: &str) -> String {
@@ -15,12 +16,18 @@ pub fn github(report: &LintReport, base: &str) -> String {
             Severity::Warning => "warning",
         };
         let file = escaped_property(&located(base, &found.path));
-        let line = found
-            .line
-            .map_or_else(String::new, |line| format!(",line={line}"));
+        let mut place = String::new();
+        if let Some(line) = found.line {
+            let _ = write!(place, ",line={line}");
+        }
+        if let Some(Columns { start, end }) = found.columns() {
+            // The last column is one of the annotation here.
+            let last = end.saturating_sub(1).max(start);
+            let _ = write!(place, ",col={start},endColumn={last}");
+        }
         let _ = writeln!(
             text,
-            "::{command} file={file}{line},title={}::{}",
+            "::{command} file={file}{place},title={}::{}",
             found.code,
             escaped(&found.message)
         );
@@ -49,7 +56,7 @@ mod tests {
     fn commands_are_one_line_each_and_nothing_in_them_breaks_out() {
         assert_eq!(
             github(&report(), ".llmwiki"),
-            "::error file=.llmwiki/pages/a.md,line=8,title=BROKEN_PAGE_LINK::page \"gone\" does not exist\n\
+            "::error file=.llmwiki/pages/a.md,line=8,col=5,endColumn=13,title=BROKEN_PAGE_LINK::page \"gone\" does not exist\n\
              ::warning file=.llmwiki/pages/b%2Cc%3A 100%25%0A.md,title=ORPHAN_PAGE::no other page links here\n\
              ::error file=.llmwiki/schema.md,title=SCHEMA_MISSING::there is no schema.md\n"
         );

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::located;
 use crate::lint::{Diagnostic, LintReport, RULES, Rule, Severity};
+use crate::page::Columns;
 
 /// A report as a SARIF log, indented, with a final newline. Paths become relative URIs.
 pub fn sarif(report: &LintReport, base: &str) -> String {
@@ -41,6 +42,10 @@ fn result(found: &Diagnostic, base: &str) -> Value {
     let mut location = json!({ "artifactLocation": { "uri": uri(&located(base, &found.path)) } });
     if let Some(line) = found.line {
         location["region"] = json!({ "startLine": line });
+        if let Some(Columns { start, end }) = found.columns() {
+            location["region"]["startColumn"] = json!(start);
+            location["region"]["endColumn"] = json!(end);
+        }
     }
     let mut result = json!({
         "ruleId": found.code,
@@ -153,8 +158,10 @@ mod tests {
                     let uri = place["artifactLocation"]["uri"].as_str();
                     assert!(uri.is_some_and(is_reference), "{place}");
                     if let Some(region) = place.get("region") {
-                        check_keys(region, &["startLine!"]);
+                        check_keys(region, &["startLine!", "startColumn", "endColumn"]);
                         assert!(region["startLine"].as_u64().is_some_and(|line| line > 0));
+                        let (start, end) = (&region["startColumn"], &region["endColumn"]);
+                        assert!(start.as_u64() < end.as_u64(), "{region}");
                     }
                 }
             }
@@ -183,7 +190,8 @@ mod tests {
         }
         let place = |n: usize| &results[n]["locations"][0]["physicalLocation"];
         assert_eq!(place(0)["artifactLocation"]["uri"], ".llmwiki/pages/a.md");
-        assert_eq!(place(0)["region"]["startLine"], 8);
+        let region = json!({ "startLine": 8, "startColumn": 5, "endColumn": 14 });
+        assert_eq!(place(0)["region"], region);
         assert_eq!(
             place(1)["artifactLocation"]["uri"],
             ".llmwiki/pages/b%2Cc%3A%20100%25%0A.md"

@@ -2,7 +2,7 @@
 //! headings as GitHub makes them; a wikilink may also give the heading as it is written. Links to
 //! blocks (`#^id`) and to pages that do not exist are not judged.
 use crate::lint::anchors::slug;
-use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink};
+use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink, Spot};
 use crate::page::Resolution;
 
 pub(crate) static RULE: Rule = Rule {
@@ -33,11 +33,12 @@ fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
         // A wikilink names a chain of headings, of which the last is the place.
         let last = fragment.rsplit('#').next().unwrap_or(fragment);
         let wanted = [fragment.clone(), slug(last)];
-        if !there.anchors.iter().any(|anchor| wanted.contains(anchor)) {
+        let is_there = |anchor: &String| there.anchors.binary_search(anchor).is_ok();
+        if !wanted.iter().any(is_there) {
             sink.report_at(
                 &RULE,
                 &page.path,
-                fact.link.line,
+                Spot::of_link(&fact.link),
                 format!("page {:?} has no heading for #{fragment}", target.as_str()),
             );
         }

@@ -1,7 +1,7 @@
 //! `BROKEN_PAGE_LINK`: a link of a page leads to a page that does not exist or is not valid. Links out
 //! of `pages/` belong to `LINK_ESCAPES_PAGES`; what is no link in CommonMark is none here.
-use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink};
-use crate::page::Resolution;
+use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink, Spot};
+use crate::page::{LinkKind, Resolution};
 
 pub(crate) static RULE: Rule = Rule {
     code: Code::new("BROKEN_PAGE_LINK"),
@@ -18,6 +18,9 @@ fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
     let Some((_, text)) = page.page() else { return };
     for fact in &text.links {
         if let Resolution::Broken(wanted) = &fact.resolution {
+            if facts.may_hide(wanted, fact.link.kind != LinkKind::Markdown) {
+                continue;
+            }
             let why = if facts.has_invalid_page(wanted) {
                 "is not valid"
             } else {
@@ -26,7 +29,7 @@ fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
             sink.report_at(
                 &RULE,
                 &page.path,
-                fact.link.line,
+                Spot::of_link(&fact.link),
                 format!("page {wanted:?} {why}"),
             );
         }
@@ -36,6 +39,18 @@ fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
 #[cfg(test)]
 mod tests {
     use crate::lint::testing::{assert_reports, page, page_of_bytes, wiki};
+
+    #[test]
+    fn a_page_that_may_lie_where_we_may_not_look_is_not_missing() {
+        let body = "[a](sub/a.md) [b](sub2/b.md) [[c]]";
+        let mut facts = wiki([page("x", "X", body)], []);
+        assert_reports(&super::RULE, facts.clone(), 3);
+        let denied = "permission denied".to_owned();
+        let unreadable = ("pages/sub".to_owned(), denied);
+        facts.unreadable_directories.push(unreadable);
+        let found = assert_reports(&super::RULE, facts, 1);
+        assert!(found[0].message.contains("sub2/b"), "{}", found[0].message);
+    }
 
     #[test]
     fn fires_on_each_link_to_no_page() {

@@ -1,8 +1,8 @@
 //! `CITATION_BROKEN`: a claim citation, a link to `llmwiki://source/<id>#L<lines>`, that cannot be
 //! opened: it names no source of this wiki, or lines that the source does not have. A source that is
 //! damaged has codes of its own.
-use crate::lint::facts::SourceFacts;
-use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink};
+use crate::lint::facts::{DirectoryFacts, SourceFacts};
+use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink, Spot};
 use crate::page::Citation;
 
 pub(crate) static RULE: Rule = Rule {
@@ -20,7 +20,7 @@ fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
     let Some((_, text)) = page.page() else { return };
     for citation in &text.citations {
         if let Some(cause) = fault(citation, facts) {
-            sink.report_at(&RULE, &page.path, citation.line, cause);
+            sink.report_at(&RULE, &page.path, Spot::of_citation(citation), cause);
         }
     }
 }
@@ -32,6 +32,10 @@ fn fault(citation: &Citation, facts: &Facts) -> Option<String> {
         Err(text) => return Some(format!("{text:?} is not the id of a source")),
     };
     let Some(source) = facts.source(id) else {
+        // What may not be looked at is not missing.
+        if facts.sources_directory == DirectoryFacts::Unreadable {
+            return None;
+        }
         return Some(format!("source {id} is not in this wiki"));
     };
     let (first, last) = match &citation.lines {
@@ -89,6 +93,10 @@ mod tests {
         ] {
             let found = assert_reports(&super::RULE, cited(&bad), 1);
             assert_eq!(found[0].line, Some(8));
+            assert_eq!(
+                (found[0].column, found[0].message.is_empty()),
+                (Some(1), false)
+            );
         }
     }
 

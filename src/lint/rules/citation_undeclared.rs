@@ -3,7 +3,7 @@
 //! first such citation.
 use std::collections::BTreeSet;
 
-use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink};
+use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink, Spot};
 
 pub(crate) static RULE: Rule = Rule {
     code: Code::new("CITATION_UNDECLARED"),
@@ -27,7 +27,7 @@ fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
             sink.report_at(
                 &RULE,
                 &page.path,
-                citation.line,
+                Spot::of_citation(citation),
                 format!("source {id} is cited here but not listed in the frontmatter"),
             );
         }

@@ -1,5 +1,6 @@
 //! `INDEX_STALE`: what was indexed is not what the tree holds: a page or source was edited, added or
 //! removed and not yet taken in, or `.index` describes other pages.
+use crate::lint::facts::IndexFile;
 use crate::lint::store_facts::{STORE_PATH, StoreState};
 use crate::lint::{Check, Code, Facts, Rule, Severity, Sink};
 
@@ -18,6 +19,19 @@ fn check(facts: &Facts, sink: &mut Sink) {
     if let Some(reason) = &facts.index.stale {
         sink.report(&RULE, ".index", reason.clone());
     }
+    // Without a store this is INDEX_MISSING.
+    if facts.store.is_present() {
+        let (search, state) = (&facts.index.search, &facts.index.state);
+        let alone = match (search == &IndexFile::Missing, state == &IndexFile::Missing) {
+            (true, false) => Some(("state.json", "search.json")),
+            (false, true) => Some(("search.json", "state.json")),
+            _ => None,
+        };
+        if let Some((here, missing)) = alone {
+            let message = format!("{here} is of no use without {missing}, which is missing");
+            sink.report(&RULE, format!(".index/{here}"), message);
+        }
+    }
     let differences = facts.differences();
     if !differences.is_empty() {
         sink.report(&RULE, STORE_PATH, differences.describe());
@@ -29,10 +43,10 @@ fn check(facts: &Facts, sink: &mut Sink) {
 
 #[cfg(test)]
 mod tests {
-    use crate::lint::facts::DirectoryFacts;
+    use crate::lint::facts::{DirectoryFacts, IndexFile};
     use crate::lint::store_facts::StoreState;
     use crate::lint::testing::{
-        assert_reports, page, page_of_bytes, sound_wiki, source, store_of, wiki,
+        assert_reports, page, page_of_bytes, sound_store, sound_wiki, source, store_of, wiki,
     };
 
     #[test]
@@ -41,6 +55,19 @@ mod tests {
         assert_reports(&super::RULE, facts.clone(), 0);
         facts.index.stale = Some("page \"a\" is not indexed".to_owned());
         assert_reports(&super::RULE, facts, 1);
+    }
+
+    #[test]
+    fn fires_on_half_an_index_beside_a_store() {
+        let mut facts = sound_wiki();
+        facts.index.state = IndexFile::Missing;
+        facts.index.search = IndexFile::NotRead;
+        assert_reports(&super::RULE, facts.clone(), 0);
+        facts.store = sound_store();
+        let found = assert_reports(&super::RULE, facts.clone(), 1);
+        assert_eq!(found[0].path, ".index/search.json");
+        facts.index.search = IndexFile::Missing;
+        assert_reports(&super::RULE, facts, 0);
     }
 
     #[test]

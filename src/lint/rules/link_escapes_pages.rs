@@ -1,6 +1,6 @@
 //! `LINK_ESCAPES_PAGES`: a link of a page leads out of `pages/`, by `..` or by an absolute path,
 //! whatever stands there.
-use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink};
+use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink, Spot};
 use crate::page::Resolution;
 
 pub(crate) static RULE: Rule = Rule {
@@ -21,7 +21,7 @@ fn check(page: &PageFacts, _: &Facts, sink: &mut Sink) {
             sink.report_at(
                 &RULE,
                 &page.path,
-                fact.link.line,
+                Spot::of_link(&fact.link),
                 format!("link to {:?} leads out of pages/", fact.link.target),
             );
         }

@@ -5,6 +5,7 @@ pub(crate) mod broken_fragment;
 pub(crate) mod broken_page_link;
 pub(crate) mod citation_broken;
 pub(crate) mod citation_undeclared;
+pub(crate) mod config_invalid;
 pub(crate) mod duplicate_title;
 pub(crate) mod index_incompatible;
 pub(crate) mod index_malformed;

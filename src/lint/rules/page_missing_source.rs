@@ -1,5 +1,6 @@
 //! `PAGE_MISSING_SOURCE`: the frontmatter of a page cites a source that the wiki does not have, or
 //! whose bytes or record are damaged; each is reported.
+use crate::lint::facts::DirectoryFacts;
 use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink};
 
 pub(crate) static RULE: Rule = Rule {
@@ -15,6 +16,9 @@ pub(crate) static RULE: Rule = Rule {
 
 fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
     let Some((_, text)) = page.page() else { return };
+    if facts.sources_directory == DirectoryFacts::Unreadable {
+        return;
+    }
     for id in &text.sources {
         match facts.source(*id) {
             Some(source) if source.is_sound() => {}
@@ -30,6 +34,7 @@ fn check(page: &PageFacts, facts: &Facts, sink: &mut Sink) {
 
 #[cfg(test)]
 mod tests {
+    use crate::lint::facts::DirectoryFacts;
     use crate::lint::testing::{assert_reports, page_citing, source, wiki};
 
     #[test]
@@ -42,6 +47,10 @@ mod tests {
         );
         assert_reports(&super::RULE, wiki([page()], [source(b"abc")]), 1);
         assert_reports(&super::RULE, wiki([page()], []), 2);
+        // What may not be looked at is not missing.
+        let mut hidden = wiki([page()], []);
+        hidden.sources_directory = DirectoryFacts::Unreadable;
+        assert_reports(&super::RULE, hidden, 0);
         let damaged = source(b"abc").with_content(b"abd");
         assert_reports(&super::RULE, wiki([page()], [damaged, source(b"def")]), 1);
     }

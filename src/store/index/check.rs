@@ -1,7 +1,7 @@
 //! Verifying an index: every row decodes, the rows agree with each other, and, on demand, with
 //! the sections that were analysed anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::error::{StoreError, guard};
 use super::super::snapshot::View;
@@ -371,6 +371,19 @@ fn hold_deltas(
     Ok(())
 }
 
+/// Sections whose postings of a term are still to be taken out of its rows.
+fn removals(term: &[u8], context: &Context<'_>) -> Result<BTreeSet<u32>, StoreError> {
+    let mut removed = BTreeSet::new();
+    for (key, delta) in context.deltas {
+        if !context.state.is_folded(*key, term)
+            && let Some(change) = delta.get(term)?
+        {
+            removed.extend(change.removed);
+        }
+    }
+    Ok(removed)
+}
+
 /// Every posting is of a section that exists or whose removal waits, and within its front.
 fn check_row(
     name: &dyn Fn() -> String,
@@ -379,6 +392,8 @@ fn check_row(
     context: &Context<'_>,
     found: &mut IndexCheck,
 ) -> Result<(), StoreError> {
+    // Asked for only where a section is gone, and then once for all of the row.
+    let mut waiting: Option<BTreeSet<u32>> = None;
     for Seen {
         posting,
         is_bounded,
@@ -388,15 +403,11 @@ fn check_row(
         let sound = match is_bounded {
             Some(is_bounded) => *is_bounded,
             None => {
-                let mut waits = false;
-                for (key, delta) in context.deltas {
-                    if !context.state.is_folded(*key, term) {
-                        let change = delta.get(term)?;
-                        let removed = change.map(|change| change.removed);
-                        waits |= removed.is_some_and(|list| list.contains(&posting.section));
-                    }
-                }
-                waits
+                let waiting = match &mut waiting {
+                    Some(waiting) => waiting,
+                    None => waiting.insert(removals(term, context)?),
+                };
+                waiting.contains(&posting.section)
             }
         };
         if !sound {

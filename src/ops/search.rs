@@ -69,6 +69,10 @@ pub struct SearchAnswer {
     /// The hits. Scores of pages and code do not compare: where both are looked through, the
     /// best of each come in turn.
     pub hits: Vec<FoundHit>,
+    /// The query with misspelt words replaced, when no page was found.
+    pub did_you_mean: Option<String>,
+    /// What was done to find anything at all.
+    pub note: Option<String>,
     /// Files kept out of the index of pages.
     pub skipped: Vec<SkippedFile>,
     /// Changes in the files that this answer does not know yet.
@@ -88,6 +92,8 @@ impl Operation for Search {
         let limit = self.limit.unwrap_or(most).min(most);
         let mut answer = SearchAnswer {
             hits: Vec::new(),
+            did_you_mean: None,
+            note: None,
             skipped: Vec::new(),
             pending: 0,
         };
@@ -100,6 +106,8 @@ impl Operation for Search {
                     limit: self.limit,
                 },
             )?;
+            answer.did_you_mean = report.did_you_mean;
+            answer.note = report.note;
             answer.skipped = report.skipped;
             answer.pending += report.pending;
             pages = report.hits;

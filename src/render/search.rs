@@ -108,6 +108,8 @@ mod tests {
     fn text(hits: Vec<SearchHit>) -> String {
         let report = SearchAnswer {
             hits: hits.into_iter().map(FoundHit::Page).collect(),
+            did_you_mean: None,
+            note: None,
             skipped: Vec::new(),
             pending: 0,
         };

@@ -75,7 +75,7 @@ impl Analysis {
     pub fn revision(self) -> u32 {
         match self {
             Self::Classic => 1,
-            Self::Standard => 2,
+            Self::Standard => 3,
         }
     }
 
@@ -141,6 +141,17 @@ impl Analysis {
     }
 }
 
+/// Other readings of a query, for one whose words the index does not know.
+pub(crate) fn other_readings(
+    analysis: Analysis,
+    text: &str,
+) -> Box<dyn Iterator<Item = Query> + '_> {
+    match analysis {
+        Analysis::Classic => Box::new(std::iter::empty()),
+        Analysis::Standard => Box::new(query::standard_in_each_language(text)),
+    }
+}
+
 fn classic_sections(page: &Page, sections: Vec<page::Section>) -> Vec<AnalyzedSection> {
     let add = |vocabulary: &mut Vocabulary, text: &str, weight: u32| {
         let mut count = 0;
@@ -180,7 +191,7 @@ fn standard_sections(
             match unit.kind {
                 UnitKind::Word => {
                     vocabulary.add_word(unit.text, language, weight);
-                    tokenize::extras(text, unit.start, unit.end, &mut |extra| {
+                    tokenize::extras(text, &unit, &mut |extra| {
                         vocabulary.add_word(extra, language, weight.div_ceil(2));
                     });
                 }
@@ -357,7 +368,7 @@ mod tests {
         let section = &sections(Analysis::Standard, &page("Hafen", "s", body))[0];
         assert_eq!(
             (weight(section, "haus"), weight(section, "hauser")),
-            (BODY, BODY)
+            (BODY + BODY / 2, BODY)
         );
         let found = |query: &str| {
             Analysis::Standard

@@ -37,6 +37,23 @@ pub(crate) enum Language {
 }
 
 impl Language {
+    /// All, in the order of their names.
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Danish,
+        Self::Dutch,
+        Self::Finnish,
+        Self::French,
+        Self::German,
+        Self::Hungarian,
+        Self::Italian,
+        Self::Norwegian,
+        Self::Portuguese,
+        Self::Romanian,
+        Self::Spanish,
+        Self::Swedish,
+        Self::Turkish,
+    ];
+
     fn of_code(code: &str) -> Option<Self> {
         Some(match code {
             "da" => Self::Danish,

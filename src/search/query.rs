@@ -32,6 +32,12 @@ pub struct Query {
     pub terms: Vec<(String, u32)>,
     /// Folded words that must stand side by side, in a form that [`phrase_matches`] reads.
     pub phrases: Vec<Vec<String>>,
+    /// Folded beginnings of words; the index knows the terms that begin so.
+    pub prefixes: Vec<String>,
+    /// Each word that is looked for, as it is spelled, and the terms it became.
+    pub words: Vec<(String, Vec<String>)>,
+    /// Whether words are looked for beside those of phrases.
+    pub has_loose_words: bool,
     /// Terms that must not occur.
     pub minus: Vec<String>,
     /// Phrases that must not occur.
@@ -47,8 +53,9 @@ pub struct Query {
 /// Conditions on a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filters {
-    /// Each entry is one word of the title, as the terms it may have become.
-    pub title: Vec<Vec<String>>,
+    /// Each entry is what one `title:` names: words that all stand in the title, each as the terms
+    /// it may have become.
+    pub title: Vec<Vec<Vec<String>>>,
     /// Patterns of page ids: `*` is any text, `?` one character; without either, a page id or a
     /// folder of pages.
     pub ids: Vec<String>,
@@ -83,12 +90,12 @@ pub struct Candidate<'a> {
 impl Query {
     /// Whether nothing can be scored: no term at all. A query may still hold filters.
     pub fn is_empty(&self) -> bool {
-        self.terms.is_empty()
+        self.terms.is_empty() && self.prefixes.is_empty()
     }
 
     /// Whether it asks for all sections that meet its conditions: it names pages and no word.
     pub fn only_filters(&self) -> bool {
-        self.terms.is_empty() && !self.filters.is_empty()
+        self.is_empty() && !self.filters.is_empty()
     }
 
     /// Whether a hit must be checked against page or text before it counts.
@@ -123,7 +130,11 @@ impl Query {
         } else {
             term_set(analysis, self.language, &[title])
         };
-        let in_title = |word: &Vec<String>| word.iter().any(|term| title.contains(term));
+        let in_title = |words: &Vec<Vec<String>>| {
+            words
+                .iter()
+                .all(|word| word.iter().any(|term| title.contains(term)))
+        };
         let named = |pattern: &String| id_matches(pattern, id.as_str());
         let cites = |prefix: &String| {
             sources
@@ -296,6 +307,7 @@ pub(super) fn classic(text: &str) -> Query {
 
 /// One word of a query or title, or one gram.
 struct Word {
+    text: String,
     terms: Vec<String>,
     stop: bool,
 }
@@ -311,6 +323,7 @@ fn standard_words(text: &str, language: Option<Language>) -> Vec<Word> {
             let mut terms = Vec::with_capacity(1);
             language::stems(unit.text, language, |stem| terms.push(stem.to_owned()));
             words.push(Word {
+                text: unit.text.to_owned(),
                 terms,
                 stop: language::is_stop_word(unit.text, language),
             });
@@ -323,12 +336,14 @@ fn standard_words(text: &str, language: Option<Language>) -> Vec<Word> {
                     words.pop();
                 }
                 words.push(Word {
+                    text: String::new(),
                     stop: language::is_stop_gram(&pair),
                     terms: vec![pair],
                 });
                 single = false;
             } else {
                 words.push(Word {
+                    text: String::new(),
                     terms: vec![unit.text.to_owned()],
                     stop: language::is_stop_gram(unit.text),
                 });
@@ -344,11 +359,14 @@ fn extra_words(text: &str, language: Option<Language>) -> Vec<Word> {
     let mut words = Vec::new();
     standard_units(text, &mut |unit| {
         if unit.kind == UnitKind::Word {
-            tokenize::extras(text, unit.start, unit.end, &mut |extra| {
+            tokenize::extras(text, &unit, &mut |extra| {
                 let mut terms = Vec::with_capacity(1);
                 language::stems(extra, language, |stem| terms.push(stem.to_owned()));
-                let stop = language::is_stop_word(extra, language);
-                words.push(Word { terms, stop });
+                words.push(Word {
+                    text: String::new(),
+                    terms,
+                    stop: language::is_stop_word(extra, language),
+                });
             });
         }
     });
@@ -366,15 +384,34 @@ fn standard_terms(text: &str, language: Option<Language>, take: &mut impl FnMut(
                     language::stems(word, language, |stem| terms.push(stem.to_owned()));
                 };
                 take(unit.text);
-                tokenize::extras(text, unit.start, unit.end, &mut take);
+                tokenize::extras(text, &unit, &mut take);
             }
             UnitKind::Gram => {
                 terms.push(unit.text.to_owned());
                 terms.extend(gram.pair(&unit).map(str::to_owned));
             }
         }
-        take(Word { terms, stop: false });
+        take(Word {
+            text: String::new(),
+            terms,
+            stop: false,
+        });
     });
+}
+
+/// The first word of a text that the universal stem `term` stands for, folded.
+pub(crate) fn first_word_with(text: &str, term: &str) -> Option<String> {
+    let mut found = None;
+    standard_units(text, &mut |unit| {
+        if found.is_none() && unit.kind == UnitKind::Word {
+            language::stems(unit.text, None, |stem| {
+                if stem == term {
+                    found = Some(unit.text.to_owned());
+                }
+            });
+        }
+    });
+    found
 }
 
 fn phrase_of(text: &str) -> Vec<String> {
@@ -393,22 +430,42 @@ fn phrase_of(text: &str) -> Vec<String> {
 /// Reads the `standard` syntax.
 pub(super) fn standard(text: &str) -> Query {
     let parts = parts(language::head(text, MAX_QUERY_BYTES));
-    let positive = |part: &Part<'_>| {
-        !part.negative && (part.field.is_some() || !phrase_of(part.text).is_empty())
-    };
-    let only_minus = !parts.iter().any(positive);
     let spoken: Vec<&str> = parts
         .iter()
         .filter(|p| p.is_words())
         .map(|p| p.text)
         .collect();
-    let language = language::detect_query(&spoken.join(" "));
+    read(&parts, language::detect_query(&spoken.join(" ")))
+}
+
+/// The same in each language with stems of its own, for a query whose language was told wrongly:
+/// a few words tell little.
+pub(super) fn standard_in_each_language(text: &str) -> impl Iterator<Item = Query> {
+    let text = language::head(text, MAX_QUERY_BYTES);
+    // Germans without umlauts on their keys write them so.
+    let umlauts = text
+        .replace("ae", "a")
+        .replace("oe", "o")
+        .replace("ue", "u");
+    let plain = Language::ALL
+        .iter()
+        .map(move |&it| read(&parts(text), Some(it)));
+    plain.chain(std::iter::once_with(move || {
+        read(&parts(&umlauts), Some(Language::German))
+    }))
+}
+
+fn read(parts: &[Part<'_>], language: Option<Language>) -> Query {
+    let positive = |part: &Part<'_>| {
+        !part.negative && (part.field.is_some() || !phrase_of(part.text).is_empty())
+    };
+    let only_minus = !parts.iter().any(positive);
     let mut query = Query {
         language,
         ..Query::default()
     };
     let mut words: Vec<Word> = Vec::new();
-    for part in &parts {
+    for part in parts {
         if only_minus && part.field.is_none() {
             // Nothing to find is asked for, so the minus was meant as a dash.
             words.extend(standard_words(part.text, language));
@@ -433,14 +490,17 @@ impl Query {
             (Some(Field::Source), _) => filters.sources.push(part.text.to_ascii_lowercase()),
             (Some(Field::Title), negative) => {
                 let title = standard_words(part.text, self.language);
-                filters
-                    .title
-                    .extend(title.iter().map(|word| word.terms.clone()));
+                let named = title.iter().map(|word| word.terms.clone());
+                filters.title.push(named.collect());
                 if !negative {
                     words.extend(title);
                 }
             }
             (None, false) => {
+                if let Some(prefix) = prefix_of(part) {
+                    self.prefixes.push(prefix);
+                    return;
+                }
                 if part.quoted {
                     let phrase = phrase_of(part.text);
                     // A phrase of one word asks for that very word, not for its relatives.
@@ -448,13 +508,23 @@ impl Query {
                         self.phrases.push(phrase);
                     }
                 }
-                words.extend(standard_words(part.text, self.language));
+                let found = standard_words(part.text, self.language);
+                self.has_loose_words |= !part.quoted && found.iter().any(|word| !word.stop);
+                words.extend(found);
                 words.extend(extra_words(part.text, self.language));
             }
             (None, true) => {
                 let phrase = phrase_of(part.text);
                 let mut terms = standard_words(part.text, None);
+                let mut whole = None;
+                standard_units(part.text, &mut |unit| {
+                    tokenize::wholes(part.text, unit.start, unit.end, &mut |text| {
+                        whole = Some(text.to_owned());
+                    });
+                });
                 match (phrase.len(), terms.pop()) {
+                    // C++ is not C.
+                    (1, Some(_)) if !part.quoted && whole.is_some() => self.minus.extend(whole),
                     (1, Some(word)) if !part.quoted => self.minus.extend(word.terms),
                     (0, _) => {}
                     _ => self.minus_phrases.push(phrase),
@@ -471,6 +541,9 @@ impl Query {
             if word.stop && !only_stop {
                 continue;
             }
+            if !word.text.is_empty() {
+                self.words.push((word.text, word.terms.clone()));
+            }
             for term in word.terms {
                 if let Some(&place) = places.get(&term) {
                     self.terms[place].1 = self.terms[place].1.saturating_add(1);
@@ -480,6 +553,21 @@ impl Query {
                 }
             }
         }
+    }
+}
+
+/// What stands before the star of `instal*`: one word of two letters or more.
+fn prefix_of(part: &Part<'_>) -> Option<String> {
+    let text = part.text.strip_suffix('*').filter(|_| !part.quoted)?;
+    let mut words = Vec::new();
+    standard_units(text, &mut |unit| {
+        words.push((unit.text.to_owned(), unit.kind, unit.end));
+    });
+    match words.as_slice() {
+        [(word, UnitKind::Word, end)] if *end == text.len() && word.chars().nth(1).is_some() => {
+            Some(word.clone())
+        }
+        _ => None,
     }
 }
 
@@ -632,8 +720,29 @@ mod tests {
         assert_eq!(query.minus_phrases, [["low", "water"]]);
         assert_eq!(query.filters.ids, ["guides/*"]);
         assert_eq!(query.excluded.ids, ["old"]);
-        assert_eq!(query.filters.title, [["pier"]]);
+        assert_eq!(query.filters.title, [[["pier"]]]);
         assert_eq!(query.filters.sources, ["abcdef12"]);
+    }
+
+    #[test]
+    fn a_star_ends_a_prefix_and_nothing_else() {
+        let query = standard("Instal* tide");
+        assert_eq!(query.prefixes, ["instal"]);
+        assert_eq!(query.terms, words(&["tide"]));
+        for text in ["a*", "*", "a b* c*d", "\"instal*\"", "in-stal*"] {
+            let prefixes = standard(text).prefixes;
+            assert!(prefixes.is_empty(), "{text}: {prefixes:?}");
+        }
+        assert!(!standard("instal*").is_empty());
+    }
+
+    #[test]
+    fn an_exclusion_of_code_or_title_means_all_of_it() {
+        assert_eq!(standard("x -C++").minus, ["c++"]);
+        let query = standard("coffee -title:\"coffee harbour\"");
+        let id = PageId::parse("a").unwrap();
+        let accepts = |title| query.accepts_page(Analysis::Standard, &id, title, &[]);
+        assert!(accepts("Coffee") && accepts("The harbour") && !accepts("Coffee at the harbour"));
     }
 
     #[test]

@@ -103,7 +103,7 @@ fn hits(analysis: Analysis, text: &str, query: &Query) -> Vec<Hit> {
                             language::stems(word, query.language, |stem| found(stem, unit.start));
                         };
                         take(unit.text);
-                        tokenize::extras(text, unit.start, unit.end, &mut take);
+                        tokenize::extras(text, &unit, &mut take);
                     }
                     UnitKind::Gram => {
                         found(unit.text, unit.start);

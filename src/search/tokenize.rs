@@ -298,31 +298,94 @@ fn citation_end(text: &str, from: usize, to: usize) -> Option<usize> {
     )
 }
 
-/// What the word at `start..end` of a text may be looked for by besides itself: the parts of
-/// `HttpClient`, and as a whole what [`standard_units`] cuts, `C++`, `F#` and `v1.2.3`.
-pub(crate) fn extras(text: &str, start: usize, end: usize, emit: &mut impl FnMut(&str)) {
+/// What a word of a text is looked for by besides itself: [`wholes`], [`pieces`], and the spelling
+/// with its accents, which brings exact forms before others and is what stemmers were made for.
+pub(crate) fn extras(text: &str, unit: &Unit<'_>, emit: &mut impl FnMut(&str)) {
+    let (start, end) = (unit.start, unit.end);
+    wholes(text, start, end, emit);
+    let word = &text[start..end];
+    if word.is_ascii() {
+        pieces(word, emit);
+    } else if word.len() <= MAX_WORD_BYTES {
+        let spelled: String = word.nfkc().flat_map(char::to_lowercase).collect();
+        if spelled != unit.text {
+            emit(&spelled);
+        }
+    }
+}
+
+/// As a whole, what [`standard_units`] cuts: `C++`, `F#`, `v1.2.3` (also without its `v`), and
+/// `life-jacket` as one word.
+pub(crate) fn wholes(text: &str, start: usize, end: usize, emit: &mut impl FnMut(&str)) {
     let bytes = text.as_bytes();
     let word = &bytes[start..end];
     let next = |at: usize| bytes.get(end + at).copied().unwrap_or(b' ');
-    let lower = |from: usize, to: usize| text[from..to].to_ascii_lowercase();
-    if word.len() > 3 && word[1..].iter().any(u8::is_ascii_uppercase) && word.is_ascii() {
-        humps(&text[start..end], emit);
-    }
+    let follows = |mark: u8| {
+        start > 1 && bytes[start - 1] == mark && bytes[start - 2].is_ascii_alphanumeric()
+    };
+    let run = |from: usize, fits: fn(&u8) -> bool| {
+        let rest = bytes.get(from..).unwrap_or_default().iter();
+        rest.take(MAX_WORD_BYTES)
+            .take_while(|byte| fits(byte))
+            .count()
+    };
     match next(0) {
-        b'+' if next(1) == b'+' && !next(2).is_ascii_alphanumeric() => emit(&lower(start, end + 2)),
-        b'#' if word.len() < 3 && !next(1).is_ascii_alphanumeric() => emit(&lower(start, end + 1)),
-        b'.' if next(1).is_ascii_digit() && word.last().is_some_and(u8::is_ascii_digit) => {
-            let is_inside = bytes[..start].ends_with(b".")
-                && start > 1
-                && bytes[start - 2].is_ascii_alphanumeric();
-            let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'.';
-            let rest = bytes[end..].iter().take(MAX_WORD_BYTES);
-            let whole = end + rest.take_while(|byte| is_part(byte)).count();
-            if !is_inside && word.is_ascii() {
-                emit(lower(start, whole).trim_end_matches('.'));
+        b'+' if next(1) == b'+' && !next(2).is_ascii_alphanumeric() => {
+            emit(&text[start..end + 2].to_ascii_lowercase());
+        }
+        b'#' if word.len() < 3 && !next(1).is_ascii_alphanumeric() => {
+            emit(&text[start..=end].to_ascii_lowercase());
+        }
+        b'.' if next(1).is_ascii_digit()
+            && word.is_ascii()
+            && word.last().is_some_and(u8::is_ascii_digit)
+            && !follows(b'.') =>
+        {
+            let length = run(end, |byte| byte.is_ascii_alphanumeric() || *byte == b'.');
+            let whole = text[start..end + length].to_ascii_lowercase();
+            let whole = whole.trim_end_matches('.');
+            emit(whole);
+            if let Some(number) = whole.strip_prefix('v') {
+                emit(number);
+            }
+            measure(whole, emit);
+        }
+        b'-' if !follows(b'-') && word.iter().all(u8::is_ascii_alphabetic) => {
+            let length = run(end + 1, u8::is_ascii_alphabetic);
+            let after = bytes.get(end + 1 + length).copied().unwrap_or(b' ');
+            if length > 0 && !after.is_ascii_alphanumeric() && after != b'-' && after < 0x80 {
+                let second = &text[end + 1..end + 1 + length];
+                emit(&[&text[start..end], second].concat().to_ascii_lowercase());
             }
         }
         _ => {}
+    }
+}
+
+/// The parts of `HttpClient` and of `500GB`, and `TEU` of `TEUs`.
+fn pieces(word: &str, emit: &mut impl FnMut(&str)) {
+    let bytes = word.as_bytes();
+    if bytes.len() < 3 {
+        return;
+    }
+    let (shown, last) = bytes.split_at(bytes.len() - 1);
+    if last == b"s" && shown.iter().all(u8::is_ascii_uppercase) {
+        emit(&word[..shown.len()].to_ascii_lowercase());
+    } else if bytes[0].is_ascii_digit() {
+        measure(&word.to_ascii_lowercase(), emit);
+    } else if bytes[1..].iter().any(u8::is_ascii_uppercase) {
+        humps(word, emit);
+    }
+}
+
+/// A number and its unit: `500gb`, `2.5mw`.
+fn measure(text: &str, emit: &mut impl FnMut(&str)) {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &text[..text.len() - unit.len()];
+    if !number.is_empty() && !unit.is_empty() && unit.bytes().all(|byte| byte.is_ascii_alphabetic())
+    {
+        emit(number);
+        emit(unit);
     }
 }
 
@@ -546,9 +609,7 @@ mod tests {
         let all = |text: &str| {
             let mut found = Vec::new();
             standard_units(text, &mut |unit| {
-                extras(text, unit.start, unit.end, &mut |extra| {
-                    found.push(extra.to_owned());
-                });
+                extras(text, &unit, &mut |extra| found.push(extra.to_owned()));
             });
             found.join(" ")
         };
@@ -556,10 +617,17 @@ mod tests {
             ("HttpClient", "http client"),
             ("HTTPServer getURLPath", "http server get url path"),
             ("iPhone", "phone"),
-            ("PDFs HTTP Word plain max_bytes \u{C9}tatUnis", ""),
+            ("HTTP Word plain max_bytes", ""),
+            (
+                "\u{C9}tat r\u{E9}sume\u{301} \u{43C}\u{438}\u{440}",
+                "\u{E9}tat r\u{E9}sum\u{E9}",
+            ),
+            ("PDFs TEUs As Gas", "pdf teu"),
+            ("500GB 2.5MW 3rd x86", "500 gb 2.5mw 2.5 mw 5 mw 3 rd"),
+            ("life-jacket a-b-c -x sign-up.", "lifejacket signup"),
             ("C++, C# and F#.", "c++ c# f#"),
             ("i++x a+b #123 x#1", ""),
-            ("v1.2.3 and 0.05. On 2.", "v1.2.3 0.05"),
+            ("v1.2.3 and 0.05. On 2.", "v1.2.3 1.2.3 0.05"),
             ("example.com 10.0.0.1:80", "10.0.0.1"),
         ] {
             assert_eq!(all(text), extras, "{text}");

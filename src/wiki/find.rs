@@ -9,6 +9,7 @@ use std::collections::hash_map::Entry;
 use super::root::Wiki;
 use super::session::Reading;
 use super::status::SkippedFile;
+use super::wording;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{PageId, SourceId};
@@ -57,6 +58,10 @@ pub struct SearchHit {
 pub struct SearchReport {
     /// The hits; ties by page id (UTF-16 code units), then line.
     pub hits: Vec<SearchHit>,
+    /// The query with misspelt words replaced by words that sections hold, when nothing was found.
+    pub did_you_mean: Option<String>,
+    /// What was done to find anything at all.
+    pub note: Option<String>,
     /// Files kept out of the index.
     pub skipped: Vec<SkippedFile>,
     /// Changes in the tree that this answer does not know yet.
@@ -85,7 +90,7 @@ impl Opened {
 }
 
 /// Reads sections and pages for one search.
-struct Library<'a> {
+pub(super) struct Library<'a> {
     reading: &'a Reading,
     pages: HashMap<String, Opened>,
 }
@@ -171,6 +176,34 @@ impl Library<'_> {
     }
 }
 
+impl Library<'_> {
+    /// The best sections of a query.
+    fn rank(
+        &mut self,
+        reader: &IndexReader<'_>,
+        query: &Query,
+        limit: usize,
+    ) -> Result<Vec<Hit>, StoreError> {
+        let has_conditions = query.has_conditions();
+        let library = std::cell::RefCell::new(self);
+        reader.search::<StoreError>(
+            &query.terms,
+            limit,
+            &mut |number| Ok(!has_conditions || library.borrow_mut().accepts(query, number)?),
+            &mut |number| {
+                let section = library.borrow().section(number)?;
+                Ok((section.page, section.start_line))
+            },
+        )
+    }
+
+    /// The text of a section.
+    pub(super) fn text_of(&mut self, number: u32) -> Result<&str, StoreError> {
+        let section = self.section(number)?;
+        Ok(self.page(&section.page)?.text(section.start_line))
+    }
+}
+
 impl Wiki {
     /// Searches, after taking in what changed in the tree. The hits are the exact best of the
     /// score.
@@ -202,7 +235,7 @@ impl Wiki {
             limit => limit.unwrap_or(largest).min(largest),
         };
         let reading = self.reading_whole(ctx)?;
-        let query = reading.analysis.query(&request.query);
+        let mut query = reading.analysis.query(&request.query);
         if query.is_empty() && !query.only_filters() {
             let (what, hint) = if query.excluded.is_empty() {
                 (
@@ -222,6 +255,7 @@ impl Wiki {
             reading: &reading,
             pages: HashMap::new(),
         };
+        let (mut note, mut did_you_mean) = (None, None);
         let found = if query.only_filters() {
             library.list(ctx, &query, limit)?
         } else {
@@ -231,17 +265,23 @@ impl Wiki {
                 reading.analysis,
                 reading.store.index_cache(IndexSet::Pages),
             )?;
-            let has_conditions = query.has_conditions();
-            let library = std::cell::RefCell::new(&mut library);
-            reader.search::<StoreError>(
-                &query.terms,
-                limit,
-                &mut |number| Ok(!has_conditions || library.borrow_mut().accepts(&query, number)?),
-                &mut |number| {
-                    let section = library.borrow().section(number)?;
-                    Ok((section.page, section.start_line))
-                },
-            )?
+            wording::complete(&reader, reading.analysis, &request.query, &mut query)?;
+            let mut found = library.rank(&reader, &query, limit)?;
+            // A phrase alone is meant to the letter; one in a sentence may be somebody's quotation.
+            if found.is_empty() && !query.phrases.is_empty() && query.has_loose_words {
+                query.phrases.clear();
+                found = library.rank(&reader, &query, limit)?;
+                if !found.is_empty() {
+                    note = Some(
+                        "no section holds the phrase word for word; these hold its words"
+                            .to_owned(),
+                    );
+                }
+            }
+            if found.is_empty() {
+                did_you_mean = wording::correct(&reader, &mut library, &request.query, &query)?;
+            }
+            found
         };
         let mut hits = Vec::with_capacity(found.len());
         for hit in found {
@@ -274,6 +314,8 @@ impl Wiki {
         }
         Ok(SearchReport {
             hits,
+            did_you_mean,
+            note,
             skipped: reading.skipped()?,
             pending: reading.pending,
         })

@@ -24,6 +24,7 @@ mod session;
 mod sources;
 mod status;
 mod verify;
+mod wording;
 
 pub use code_find::{
     CodeHit, CodeIndexReport, CodeStatus, CountedFiles, Evidence, FoundChunk, LanguageCount,

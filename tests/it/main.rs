@@ -44,6 +44,7 @@ mod mcp_many;
 mod mcp_support;
 mod one_bad_item;
 mod regressions;
+mod search_cases;
 mod search_standard;
 mod serve;
 mod torture;

@@ -45,6 +45,12 @@ impl Command for Search {
         if report.hits.is_empty() {
             console.note("no hits");
         }
+        if let Some(note) = &report.note {
+            console.note(note);
+        }
+        if let Some(query) = &report.did_you_mean {
+            console.hint(&format!("did you mean: {query}"));
+        }
         warn_skipped(&report.skipped, session);
         Ok(())
     }

@@ -16,6 +16,10 @@ use crate::wiki::Wiki;
 
 /// What a command needs of its surroundings.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
 pub(crate) struct Needs {
     /// A wiki, so that a faulty configuration must stop it.
     pub(crate) wiki: bool,

@@ -50,6 +50,10 @@ pub(crate) trait Command: Operation {
 }
 
 /// A command whose types were erased.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
 pub(crate) struct CommandEntry {
     pub(crate) name: &'static str,
     pub(crate) shows_progress: bool,

@@ -571,45 +571,39 @@ fn a_page_of_many_sections_costs_no_more_than_its_length() {
         head.clone() + &sections.collect::<String>()
     };
     let wiki = Wiki::new(&root, Config::default());
-    let took = |headings: usize| {
-        std::fs::write(&page, text(headings)).unwrap();
-        wiki.reindex(&Context::default()).unwrap();
-        // What waits to be taken out of the rows, and a table in doubt.
-        std::fs::write(&page, text(1)).unwrap();
-        wiki.search(
-            &Context::default(),
-            &SearchRequest {
-                query: "part".to_owned(),
-                limit: None,
-            },
-        )
-        .unwrap();
-        std::fs::write(&page, text(headings)).unwrap();
-        wiki.search(
-            &Context::default(),
-            &SearchRequest {
-                query: "part".to_owned(),
-                limit: None,
-            },
-        )
-        .unwrap();
-        let store = open_store(&root, Concurrency::Shared);
-        let mut batch = store.write().unwrap();
-        let id = PageId::parse("index").unwrap();
-        let mut record = batch.page(&id).unwrap().unwrap();
-        record.sections.pop();
-        batch.put_page(&id, &record).unwrap();
-        batch.commit().unwrap();
-        drop(store);
-        let start = std::time::Instant::now();
-        let found = lint_all(&root).diagnostics;
-        assert!(
-            found.iter().any(|found| found.code == "INDEX_MALFORMED"),
-            "{found:?}"
-        );
-        start.elapsed().as_secs_f64()
-    };
-    let (few, many) = (took(1_000), took(8_000));
-    // Quadratic would be 64 times.
-    assert!(many < 24.0 * few + 1.0, "{few} s, then {many} s");
+    // Minutes, where anything is quadratic.
+    std::fs::write(&page, text(8_000)).unwrap();
+    wiki.reindex(&Context::default()).unwrap();
+    // What waits to be taken out of the rows, and a table in doubt.
+    std::fs::write(&page, text(1)).unwrap();
+    wiki.search(
+        &Context::default(),
+        &SearchRequest {
+            query: "part".to_owned(),
+            limit: None,
+        },
+    )
+    .unwrap();
+    std::fs::write(&page, text(8_000)).unwrap();
+    wiki.search(
+        &Context::default(),
+        &SearchRequest {
+            query: "part".to_owned(),
+            limit: None,
+        },
+    )
+    .unwrap();
+    let store = open_store(&root, Concurrency::Shared);
+    let mut batch = store.write().unwrap();
+    let id = PageId::parse("index").unwrap();
+    let mut record = batch.page(&id).unwrap().unwrap();
+    record.sections.pop();
+    batch.put_page(&id, &record).unwrap();
+    batch.commit().unwrap();
+    drop(store);
+    let found = lint_all(&root).diagnostics;
+    assert!(
+        found.iter().any(|found| found.code == "INDEX_MALFORMED"),
+        "{found:?}"
+    );
 }

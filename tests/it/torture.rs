@@ -94,13 +94,19 @@ fn killed_writers_and_steady_readers_keep_every_acknowledged_write() {
     wiki.wiki.init(&wiki.ctx).unwrap();
     let root = wiki.root();
     let acks: Mutex<Vec<(String, u64, String)>> = Mutex::default();
+    // On a busy machine writers may be killed before they have written anything.
+    let patience = deadline + Duration::from_mins(2);
+    let goes_on = || {
+        let now = Instant::now();
+        now < deadline || (now < patience && acks.lock().unwrap().len() <= 20)
+    };
     let kills = std::sync::atomic::AtomicU64::new(0);
     std::thread::scope(|scope| {
         for slot in 0..4u64 {
-            let (root, acks, kills) = (&root, &acks, &kills);
+            let (root, acks, kills, goes_on) = (&root, &acks, &kills, &goes_on);
             scope.spawn(move || {
                 let mut round = 0u64;
-                while Instant::now() < deadline {
+                while goes_on() {
                     let mut writer = start(root, &format!("w{slot}"));
                     // Lives of different lengths, so that the kill falls anywhere.
                     let life = 60 + (slot * 97 + round * 131) % 700;
@@ -114,9 +120,9 @@ fn killed_writers_and_steady_readers_keep_every_acknowledged_write() {
             });
         }
         for _ in 0..2 {
-            let reader = wiki.again();
+            let (reader, goes_on) = (wiki.again(), &goes_on);
             scope.spawn(move || {
-                while Instant::now() < deadline {
+                while goes_on() {
                     let request = llmwiki::wiki::SearchRequest {
                         query: "text".into(),
                         limit: None,

@@ -178,7 +178,14 @@ pub fn ask(wiki: &Wiki, ctx: &Context, request: &AskRequest) -> Result<AskReport
     let mut notes: Vec<String> = Vec::new();
     let mut excerpts: Vec<Excerpt> = Vec::new();
     let mut evidence = None;
-    if request.within != Within::Pages {
+    let mut within = request.within;
+    if within == Within::All && !wiki.has_project()? {
+        within = Within::Pages;
+        notes.push(
+            "no project belongs to this wiki, so its pages alone were looked through".to_owned(),
+        );
+    }
+    if within != Within::Pages {
         let found = wiki.evidence(ctx, &request.question, k)?;
         if found.pending > 0 {
             notes.push(format!(
@@ -202,8 +209,8 @@ pub fn ask(wiki: &Wiki, ctx: &Context, request: &AskRequest) -> Result<AskReport
         }));
         evidence = Some(found);
     }
-    if request.within != Within::Code {
-        let most = if request.within == Within::Pages {
+    if within != Within::Code {
+        let most = if within == Within::Pages {
             k
         } else {
             k.div_ceil(3)

@@ -46,7 +46,7 @@ pub struct Config {
 /// A config file is a few lines; what is larger is something else.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 /// Settings of one wiki, beside its pages.
-const CONFIG_FILE: &str = "config.toml";
+pub const CONFIG_FILE: &str = "config.toml";
 
 /// The parts of the process environment that settings come from, taken once.
 #[derive(Debug, Clone, Default)]
@@ -209,16 +209,26 @@ fn load_with(environment: &Environment, flags: &Flags, past_faults: bool) -> Res
         .with_hint("change to one that does, or name the wiki by an absolute --root"));
     }
     let root_file = root.join(CONFIG_FILE);
-    let mut of_root = match read_of_root(&root, &auth) {
-        Err(_) if past_faults => Vec::new(),
+    let read = read_root_file(&root).and_then(|bytes| {
+        let settings = settings_of(bytes.clone(), &root_file, &auth)?;
+        Ok((bytes, settings))
+    });
+    let (bytes_of_root, mut of_root) = match read {
+        Err(_) if past_faults => (None, Vec::new()),
         read => read?,
     };
     let mut config = Config {
         user_directory: user_directory.map(Path::to_owned),
         ..Config::default()
     };
+    // What is judged is what was read: a second look at the path could see another file.
     if of_root.iter().any(keys::Setting::names_models)
-        && (unread.is_some() || !is_trusted(user_directory, &root_file)?)
+        && (unread.is_some()
+            || !is_trusted(
+                user_directory,
+                bytes_of_root.as_deref().unwrap_or_default(),
+                &root_file,
+            )?)
     {
         of_root.retain(|setting| !setting.names_models());
         config.models.untrusted = true;
@@ -296,17 +306,17 @@ fn read_file(path: &Path, auth: &[(String, ModelKey)]) -> Result<Vec<keys::Setti
     settings_of(read, path, auth)
 }
 
-/// The settings beside a wiki. They may have come with a repository of somebody else, so the file
+/// The file of settings beside a wiki. It may have come with a repository of somebody else, so it
 /// is read as every file below a root is: no link is followed, and no FIFO waited for.
-fn read_of_root(root: &Path, auth: &[(String, ModelKey)]) -> Result<Vec<keys::Setting>> {
+fn read_root_file(root: &Path) -> Result<Option<Vec<u8>>> {
     // What is wrong with the root itself, the command says.
     let Ok(RootState::Ready(tree)) = tree::locate(root) else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
     let read = RelPath::new(CONFIG_FILE)
         .and_then(|path| tree.read(&path, MAX_CONFIG_BYTES))
         .map_err(unreadable)?;
-    settings_of(read.map(|file| file.bytes), &root.join(CONFIG_FILE), auth)
+    Ok(read.map(|file| file.bytes))
 }
 
 /// What is wrong with the settings beside a wiki: the line, where there is one, and the fault
@@ -353,19 +363,9 @@ fn settings_of(
 const TRUSTED: &str = "trusted";
 
 /// What `trust` writes down for a file: its text, and where it is. Changed text is not trusted.
-fn trust_line(path: &Path) -> Result<Option<String>> {
-    let refused = |cause: tree::TreeError| {
-        Error::new(ErrorCode::InvalidConfig, cause.to_string()).with_source(cause)
-    };
-    let Some(bytes) = tree::read_optional(path, MAX_CONFIG_BYTES).map_err(refused)? else {
-        return Ok(None);
-    };
+fn trust_line(bytes: &[u8], path: &Path) -> String {
     let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    Ok(Some(format!(
-        "{} {}",
-        crate::id::ContentHash::of(&bytes),
-        place.display()
-    )))
+    format!("{} {}", crate::id::ContentHash::of(bytes), place.display())
 }
 
 fn trusted(directory: &Path) -> Result<Vec<String>> {
@@ -383,26 +383,28 @@ fn trusted(directory: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-fn is_trusted(directory: Option<&Path>, path: &Path) -> Result<bool> {
-    let (Some(directory), Some(line)) = (directory, trust_line(path)?) else {
+fn is_trusted(directory: Option<&Path>, bytes: &[u8], path: &Path) -> Result<bool> {
+    let Some(directory) = directory else {
         return Ok(false);
     };
-    Ok(trusted(directory)?.contains(&line))
+    Ok(trusted(directory)?.contains(&trust_line(bytes, path)))
 }
 
-/// Trusts a configuration file as it is now, or with `revoke` no longer trusts it in any state.
-/// Answers whether anything changed.
+/// Trusts the configuration file of a wiki as it is now, or with `revoke` no longer trusts it in
+/// any state. Answers whether anything changed.
 ///
 /// # Errors
 /// `INVALID_CONFIG` when there is no such file, or the user's directory cannot be written.
-pub fn trust(directory: &Path, path: &Path, revoke: bool) -> Result<bool> {
-    let Some(line) = trust_line(path)? else {
+pub fn trust(directory: &Path, root: &Path, revoke: bool) -> Result<bool> {
+    let path = root.join(CONFIG_FILE);
+    let Some(bytes) = read_root_file(root)? else {
         return Err(Error::new(
             ErrorCode::InvalidConfig,
             format!("there is no {}", path.display()),
         )
         .with_hint("there is nothing to trust: only its config.toml can name programs"));
     };
+    let line = trust_line(&bytes, &path);
     let before = trusted(directory)?;
     let place = line.split_once(' ').map_or("", |(_, place)| place);
     let mut lines: Vec<String> = before
@@ -531,17 +533,18 @@ mod tests {
     fn a_project_names_programs_only_where_the_user_trusts_its_very_text() {
         let models = "[models]\ndefault = \"x\"\n[models.x]\ncommand = [\"x\"]\n";
         let (folder, environment) = files(models, "");
-        let path = folder.path().join(".llmwiki/config.toml");
+        let root = folder.path().join(".llmwiki");
+        let path = root.join(CONFIG_FILE);
         let load = || load(&environment, &Flags::default()).unwrap().config.models;
         assert!(load().untrusted && load().choose(None).unwrap().is_none());
-        assert!(trust(folder.path(), &path, false).unwrap());
-        assert!(!trust(folder.path(), &path, false).unwrap());
+        assert!(trust(folder.path(), &root, false).unwrap());
+        assert!(!trust(folder.path(), &root, false).unwrap());
         assert_eq!(load().choose(None).unwrap().unwrap().name, "x");
         std::fs::write(&path, format!("{models}# changed\n")).unwrap();
         assert!(load().untrusted);
-        assert!(trust(folder.path(), &path, false).unwrap());
+        assert!(trust(folder.path(), &root, false).unwrap());
         assert!(!load().untrusted);
-        assert!(trust(folder.path(), &path, true).unwrap());
+        assert!(trust(folder.path(), &root, true).unwrap());
         assert!(load().untrusted);
     }
 
@@ -561,7 +564,7 @@ mod tests {
         let elsewhere = folder.path().join("elsewhere.toml");
         std::fs::write(&elsewhere, "max_page_bytes = 4096\n").unwrap();
         std::os::unix::fs::symlink(&elsewhere, root.join("config.toml")).unwrap();
-        let error = read_of_root(&root, &[]).unwrap_err();
+        let error = read_root_file(&root).unwrap_err();
         assert_eq!(error.code(), ErrorCode::InvalidConfig);
         assert!(error.message().contains("config.toml"), "{error}");
         std::fs::remove_file(root.join("config.toml")).unwrap();
@@ -574,7 +577,7 @@ mod tests {
         )
         .unwrap();
         // Opened for reading, it would wait for a writer that never comes.
-        let error = read_of_root(&root, &[]).unwrap_err();
+        let error = read_root_file(&root).unwrap_err();
         assert_eq!(error.code(), ErrorCode::InvalidConfig);
     }
 }

@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId};
-use crate::wiki::{CodeMap, Expectation, NewSource, UpsertPage, Wiki};
+use crate::wiki::{CodeMap, Expectation, NewSource, SNAPSHOT_ORIGIN, UpsertPage, Wiki};
 
 use map::Map;
 use marker::{About, Marker};
@@ -287,9 +287,6 @@ fn existing(wiki: &Wiki, ctx: &Context) -> Result<BTreeMap<String, Existing>> {
     }
 }
 
-/// Where snapshots say that they come from.
-const ORIGIN: &str = "code:";
-
 fn source(path: &str, content: Vec<u8>) -> NewSource {
     let mut name = path;
     while name.len() > 255 {
@@ -303,7 +300,7 @@ fn source(path: &str, content: Vec<u8>) -> NewSource {
         name: name.to_owned(),
         content,
         media_type: None,
-        origin: Some(format!("{ORIGIN}{path}")),
+        origin: Some(format!("{SNAPSHOT_ORIGIN}{path}")),
     }
 }
 

@@ -109,8 +109,8 @@ impl Operation for Trust {
             )
             .with_hint("set HOME or XDG_CONFIG_HOME")
         })?;
-        let file = wiki.root().join("config.toml");
-        let changed = config::trust(directory, &file, self.revoke)?;
+        let changed = config::trust(directory, wiki.root(), self.revoke)?;
+        let file = wiki.root().join(config::CONFIG_FILE);
         Ok(TrustReport {
             file: file.display().to_string(),
             trusted: !self.revoke,

@@ -8,6 +8,7 @@ mod budget;
 mod code;
 mod explain;
 mod export;
+mod gc;
 mod generate;
 mod history;
 mod import;
@@ -25,6 +26,7 @@ pub use ask::{Ask, Trust, TrustReport};
 pub use code::IndexCode;
 pub use explain::{Explain, ExplainReport, Explanation};
 pub use export::{Export, ExportFormat};
+pub use gc::Gc;
 pub use generate::{Generate, Show};
 pub use history::History;
 pub use import::Import;
@@ -171,6 +173,7 @@ pub const OPERATIONS: &[OperationEntry] = &[
     entry::<Ask>(),
     entry::<Generate>(),
     entry::<Show>(),
+    entry::<Gc>(),
     entry::<Lint>(),
     entry::<Explain>(),
     entry::<Reindex>(),

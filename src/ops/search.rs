@@ -27,11 +27,6 @@ impl Scope {
     pub fn has_pages(self) -> bool {
         self != Self::Code
     }
-
-    /// Whether code is looked through.
-    pub fn has_code(self) -> bool {
-        self != Self::Pages
-    }
 }
 
 /// Search pages by section and code by definition, best first
@@ -113,7 +108,8 @@ impl Operation for Search {
             pages = report.hits;
         }
         let mut code = Vec::new();
-        if self.scope.has_code() {
+        // A wiki without a project has pages alone.
+        if self.scope == Scope::Code || self.scope == Scope::All && wiki.has_project()? {
             let (hits, pending) = wiki.search_code(ctx, &self.query, limit)?;
             answer.pending += pending;
             code = hits;

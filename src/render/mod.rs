@@ -5,6 +5,7 @@
 mod ask;
 mod code;
 mod explain;
+mod gc;
 mod generate;
 mod history;
 mod lint;
@@ -19,6 +20,7 @@ mod verify;
 pub(crate) use ask::ask;
 pub(crate) use code::index_code;
 pub(crate) use explain::explain;
+pub(crate) use gc::gc;
 pub(crate) use generate::{generate, show};
 pub(crate) use history::history;
 pub(crate) use lint::{LintText, lint};

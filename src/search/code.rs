@@ -8,6 +8,9 @@
 //!
 //! Ties are broken by the place of the file in the order of paths, then by line.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use xxhash_rust::xxh3::Xxh3;
 
 use super::AnalyzedSection;
@@ -256,6 +259,138 @@ pub fn code_query(question: &str) -> Vec<(String, u32)> {
         }
     });
     if kept.is_empty() { all } else { kept }
+}
+
+/// Words and what identifiers make of them. A question says one, code the other.
+const SHORTENED: &[&str] = &[
+    "address addr",
+    "allocate alloc",
+    "application app",
+    "argument arg args",
+    "asynchronous async",
+    "attribute attr",
+    "authenticate authentication authorization auth",
+    "buffer buf",
+    "character char",
+    "column col",
+    "command cmd",
+    "compare comparison cmp",
+    "concatenate concat",
+    "configuration configure conf config cfg",
+    "connection conn",
+    "context ctx",
+    "current cur curr",
+    "database db",
+    "decrement dec",
+    "delete remove del",
+    "descriptor desc fd",
+    "destination dest dst",
+    "dictionary dict",
+    "directory dir folder",
+    "document doc",
+    "environment env",
+    "error err",
+    "execute execution exec",
+    "expression expr",
+    "extension ext",
+    "function func fn",
+    "header hdr",
+    "identifier ident id",
+    "implementation impl",
+    "increment inc",
+    "index idx",
+    "information info",
+    "initialize initialization init",
+    "integer int",
+    "iterator iterate iter",
+    "language lang",
+    "length len",
+    "library lib",
+    "maximum max",
+    "memory mem",
+    "message msg",
+    "minimum min",
+    "number num",
+    "object obj",
+    "option opt opts",
+    "package pkg",
+    "parameter param params",
+    "password passwd pwd",
+    "pointer ptr",
+    "position pos",
+    "previous prev",
+    "process proc",
+    "property prop props",
+    "reference ref",
+    "repository repo",
+    "request req",
+    "response resp res",
+    "sequence seq",
+    "separator sep",
+    "source src",
+    "specification spec",
+    "statistics stats",
+    "string str",
+    "synchronize synchronization sync",
+    "temporary temp tmp",
+    "user usr",
+    "utility util utils",
+    "value val",
+    "variable var",
+    "version ver",
+];
+
+/// The terms that stand for the same as a term, without it.
+static SAME: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
+    let mut same: HashMap<String, Vec<String>> = HashMap::new();
+    for group in SHORTENED {
+        let mut terms: Vec<String> = Vec::new();
+        for word in group.split(' ') {
+            language::stems(word, None, |stem| {
+                if !terms.iter().any(|known| known == stem) {
+                    terms.push(stem.to_owned());
+                }
+            });
+        }
+        for term in &terms {
+            let others = same.entry(term.clone()).or_default();
+            others.extend(terms.iter().filter(|other| *other != term).cloned());
+        }
+    }
+    same
+});
+
+/// The postings of a term of a question together with those of the terms that stand for the same:
+/// `conf` where `configuration` is asked for. A term that the question has by itself is left to
+/// itself.
+///
+/// # Errors
+/// Those of `postings`.
+pub fn code_postings<E>(
+    term: &str,
+    query: &[(String, u32)],
+    mut postings: impl FnMut(&str) -> Result<Vec<Posting>, E>,
+) -> Result<Vec<Posting>, E> {
+    let mut found = postings(term)?;
+    for other in SAME.get(term).into_iter().flatten() {
+        if query.iter().any(|(known, _)| known == other) {
+            continue;
+        }
+        let more = postings(other)?;
+        if more.is_empty() {
+            continue;
+        }
+        found.extend(more);
+        found.sort_by_key(|posting| posting.section);
+        found.dedup_by(|next, before| {
+            let is_same = next.section == before.section;
+            if is_same {
+                before.weight = before.weight.saturating_add(next.weight);
+            }
+            is_same
+        });
+    }
+    Ok(found)
 }
 
 /// The lines of a chunk around the one that holds most of the terms, at most `limit` bytes.

@@ -19,7 +19,8 @@ mod vocabulary;
 pub(crate) use analysis::other_readings;
 pub use analysis::{Analysis, AnalyzedSection, WEIGHT_UNIT};
 pub use code::{
-    CodeFields, CodeHit, CodeTerm, RankedFile, analyze_code, code_query, code_snippet, rank_code,
+    CodeFields, CodeHit, CodeTerm, RankedFile, analyze_code, code_postings, code_query,
+    code_snippet, rank_code,
 };
 pub(crate) use query::first_word_with;
 pub use query::{Candidate, Filters, Query, phrase_matches};

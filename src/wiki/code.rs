@@ -127,6 +127,18 @@ impl Wiki {
         Ok(Project::open(&directory)?)
     }
 
+    /// Whether a project belongs to the wiki.
+    ///
+    /// # Errors
+    /// Those of opening it, where one was named.
+    pub fn has_project(&self) -> Result<bool> {
+        match self.project() {
+            Ok(_) => Ok(true),
+            Err(error) if error.code() == ErrorCode::NotInitialized => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The directory whose code is indexed.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::code::Lines;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::ContentHash;
-use crate::search::{Analysis, CodeTerm, code_query, rank_code};
+use crate::search::{Analysis, CodeTerm, code_postings, code_query, rank_code};
 use crate::store::StoreError;
 use crate::store::index::{IndexReader, IndexSet};
 use crate::tree::{Project, RelPath};
@@ -176,7 +176,7 @@ impl CodeReading {
         )?;
         let mut found = Vec::with_capacity(terms.len());
         for (term, count) in &terms {
-            let postings = reader.postings(term)?;
+            let postings = code_postings(term, &terms, |term| reader.postings(term))?;
             if !postings.is_empty() {
                 found.push(CodeTerm {
                     count: *count,

@@ -9,6 +9,7 @@ mod code_find;
 mod code_map;
 mod export;
 mod find;
+mod gc;
 mod history;
 mod import;
 mod known;
@@ -33,6 +34,7 @@ pub use code_find::{
 pub use code_map::{CodeMap, CodeMapFile};
 pub use export::ExportReport;
 pub use find::{SearchHit, SearchReport, SearchRequest};
+pub use gc::{GcReport, SNAPSHOT_ORIGIN, UncitedSnapshot};
 pub use history::{HistoryReport, HistoryRequest, RevisionReport};
 pub use import::{ImportFailure, ImportReport};
 pub use pages::{

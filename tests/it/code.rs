@@ -442,3 +442,89 @@ fn pages_are_evidence_too_and_lead_to_their_sources() {
         .find(|citation| citation["page"] == "protocol");
     assert_eq!(of_page.unwrap()["sourceIds"][0], source);
 }
+
+#[test]
+fn a_wiki_without_a_project_answers_from_its_pages() {
+    let shell = Shell::new();
+    let source = shell
+        .pipe(
+            [
+                "--root",
+                "notes",
+                "add-source",
+                "-",
+                "--name",
+                "n",
+                "--json",
+            ],
+            b"Oil every 500 hours.\n",
+        )
+        .done()
+        .json();
+    shell
+        .pipe(
+            [
+                "--root",
+                "notes",
+                "upsert-page",
+                "pump/oil",
+                "--title",
+                "Oil",
+                "--summary",
+                "When.",
+                "--source",
+                source["id"].as_str().unwrap(),
+                "--body",
+                "-",
+            ],
+            b"# Oil\n\nThe pump needs oil every 500 hours.\n",
+        )
+        .done();
+    let ask = |more: &[&str]| {
+        let words = [
+            "--root",
+            "notes",
+            "ask",
+            "when does the pump need oil",
+            "--no-model",
+            "--json",
+        ];
+        shell.run([&words, more].concat())
+    };
+    let answer = ask(&[]).done().json();
+    assert_eq!(answer["citations"][0]["page"], "pump/oil");
+    assert!(answer["note"].as_str().unwrap().contains("no project"));
+    assert_eq!(ask(&["--in", "code"]).error_code(), "NOT_INITIALIZED");
+    let found = shell
+        .run([
+            "--root", "notes", "search", "--in", "all", "pump oil", "--json",
+        ])
+        .done()
+        .json();
+    assert_eq!(found["hits"][0]["pageId"], "pump/oil");
+}
+
+#[test]
+fn a_question_says_the_word_and_code_its_short_form() {
+    let shell = Shell::new();
+    shell.write(
+        "src/a.rs",
+        "pub fn parse_cfg(dir: &str) -> u8 {\n    1\n}\n",
+    );
+    shell.write(
+        "src/b.rs",
+        "pub fn parse_colours(name: &str) -> u8 {\n    2\n}\n",
+    );
+    let answer = shell.run(["index-code", "--json"]).done().json();
+    assert_eq!(answer["files"], 2);
+    let answer = shell
+        .run([
+            "ask",
+            "how is the configuration directory parsed",
+            "--no-model",
+            "--json",
+        ])
+        .done()
+        .json();
+    assert_eq!(cited(&answer)[0].0, "src/a.rs");
+}

@@ -388,3 +388,66 @@ fn an_agent_reads_a_section_as_a_resource() {
         "{answer}"
     );
 }
+
+#[test]
+fn snapshots_that_no_page_and_no_revision_names_can_be_removed() {
+    let shell = project();
+    generate(&shell, &[]);
+    shell.write(
+        "src/web/mod.rs",
+        "//! Another server.\n\n/// Serves.\npub fn serve_pages() {}\n",
+    );
+    generate(&shell, &[]);
+    // A person's own capture, which says the same of itself.
+    let own = shell
+        .pipe(
+            [
+                "add-source",
+                "-",
+                "--name",
+                "x.rs",
+                "--origin",
+                "mail",
+                "--json",
+            ],
+            b"own\n",
+        )
+        .done()
+        .json();
+    let gc = |more: &[&str]| shell.run([&["gc", "--json"], more].concat()).done().json();
+    // The history names what the older section cited.
+    assert_eq!(gc(&[])["snapshots"].as_array().unwrap().len(), 0);
+    let sources = |shell: &Shell| {
+        std::fs::read_dir(shell.path().join(".llmwiki/sources"))
+            .unwrap()
+            .count()
+    };
+    let all = sources(&shell);
+    // In a fresh copy there is no history.
+    std::fs::remove_dir_all(shell.path().join(".llmwiki/.store")).unwrap();
+    let found = gc(&["--dry-run"]);
+    assert_eq!(
+        (
+            found["removed"].as_bool(),
+            found["snapshots"].as_array().unwrap().len()
+        ),
+        (Some(false), 1)
+    );
+    assert_eq!(found["snapshots"][0]["name"], "src/web/mod.rs");
+    assert_eq!(sources(&shell), all);
+    let id = found["snapshots"][0]["id"].as_str().unwrap();
+    assert_eq!(gc(&["--yes"])["removed"], true);
+    assert_eq!(sources(&shell), all - 1);
+    assert_eq!(
+        shell.run(["read-source", id, "--json"]).error_code(),
+        "SOURCE_NOT_FOUND"
+    );
+    shell
+        .run(["read-source", own["id"].as_str().unwrap()])
+        .done();
+    assert_eq!(gc(&["--yes"])["snapshots"].as_array().unwrap().len(), 0);
+    assert_eq!(generate(&shell, &[])["upToDate"], true);
+    assert_eq!(shell.run(["lint", "--json"]).json()["errorCount"], 0);
+    shell.run(["verify"]).done();
+    assert_ne!(shell.run(["gc", "--yes", "--dry-run"]).status, 0);
+}

@@ -4,6 +4,7 @@
 
 mod ask;
 mod code;
+mod gc;
 mod generate;
 mod history;
 mod import;
@@ -113,6 +114,7 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     entry::<ops::Ask>(),
     entry::<ops::Generate>(),
     entry::<ops::Show>(),
+    entry::<ops::Gc>(),
     entry::<ops::Lint>(),
     entry::<ops::Explain>(),
     entry::<ops::Reindex>(),

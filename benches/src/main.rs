@@ -79,6 +79,9 @@ struct Engine {
     out: PathBuf,
 }
 
+/// How what is not about the engine begins in the report.
+const OTHERS: &str = "\n# Questions about code bases\n";
+
 fn default_report() -> &'static str {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/benchmarks.md")
 }
@@ -124,7 +127,13 @@ fn run(engine: &Engine) -> Result<()> {
     if engine.dir.is_none() {
         std::fs::remove_dir_all(&temporary)?;
     }
-    let text = report::render(&measured?);
+    let mut text = report::render(&measured?);
+    // What other evaluations wrote below stays.
+    if let Ok(before) = std::fs::read_to_string(&engine.out)
+        && let Some(at) = before.find(OTHERS)
+    {
+        text.push_str(&before[at..]);
+    }
     std::fs::write(&engine.out, &text)?;
     print!("{text}");
     Ok(())

@@ -12,6 +12,8 @@ pub(super) struct About {
     pub(super) signature: String,
     /// Number of its files.
     pub(super) files: u64,
+    /// Hash of what every other page says of itself, and of how pages are made.
+    pub(super) pages: String,
 }
 
 /// What a page says about itself.
@@ -41,7 +43,10 @@ pub(super) fn hash(parts: &[&str]) -> String {
 pub(super) fn mark(body: &str, more: &[&str], about: Option<&About>) -> String {
     let body = body.trim_end();
     let about = about.map_or_else(String::new, |about| {
-        format!(" code={} files={}", about.signature, about.files)
+        format!(
+            " code={} files={} pages={}",
+            about.signature, about.files, about.pages
+        )
     });
     format!(
         "{body}\n\n{OPENING}text={} head={}{about} -->\n",
@@ -66,15 +71,19 @@ impl Marker {
         Some(Self {
             text: field("text")?,
             head: field("head")?,
-            about: field("code")
-                .zip(field("files"))
-                .and_then(|(signature, files)| {
-                    Some(About {
-                        signature,
-                        files: files.parse().ok()?,
-                    })
-                }),
+            about: field("code").and_then(|signature| {
+                Some(About {
+                    signature,
+                    files: field("files")?.parse().ok()?,
+                    pages: field("pages")?,
+                })
+            }),
         })
+    }
+
+    /// What the page says of itself.
+    pub(super) fn said(&self) -> String {
+        format!("{} {}", self.text, self.head)
     }
 
     /// Whether body, title and summary are as they were written.
@@ -93,6 +102,7 @@ mod tests {
         let about = About {
             signature: "abc".to_owned(),
             files: 7,
+            pages: "d".to_owned(),
         };
         let body = mark("# A\n\ntext\n", &["A"], Some(&about));
         let marker = Marker::of(&body).unwrap();

@@ -91,7 +91,8 @@ pub struct GenerateReport {
     pub sections: Vec<SectionReport>,
     /// Snapshots of files that were preserved now.
     pub snapshots: u64,
-    /// Files that are cited by line and not preserved, since they hold secrets.
+    /// Files that are cited by line and not preserved, since they hold secrets; not told when all
+    /// is up to date.
     pub withheld: Vec<String>,
     /// Secrets and names that were taken out of what is shown.
     pub redacted: u64,
@@ -168,17 +169,35 @@ impl Existing {
 /// `NOT_INITIALIZED` where no project belongs to the wiki; `INVALID_ARGUMENT` for a path that no
 /// module is at; those of the store. A page that cannot be written is reported and stops nothing.
 pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result<GenerateReport> {
-    let code = wiki.code_map(ctx)?;
+    let state = wiki.code(ctx)?;
     let existing = existing(wiki, ctx)?;
     let mut report = GenerateReport {
-        project: code.name.clone(),
-        signature: code.signature.clone(),
+        project: state.name(),
+        signature: state.signature(),
         up_to_date: false,
         dry_run: request.dry_run,
         sections: Vec::new(),
         snapshots: 0,
         withheld: Vec::new(),
         redacted: 0,
+    };
+    if request.path.is_none() && is_made_from(&existing, &report.signature, ctx) {
+        report.up_to_date = true;
+        let pages = existing.iter().filter(|(_, there)| there.marker.is_some());
+        report.sections = pages
+            .map(|(page, _)| SectionReport {
+                id: page.strip_prefix(FOLDER).unwrap_or(page).to_owned(),
+                page: page.clone(),
+                change: SectionChange::Unchanged,
+                reason: String::new(),
+            })
+            .collect();
+        return Ok(report);
+    }
+    let code = match state.map() {
+        Ok(code) => code,
+        // What is damaged is mended there.
+        Err(_) => wiki.code_map(ctx)?,
     };
     if code.files.is_empty() {
         return Err(Error::new(
@@ -218,7 +237,10 @@ pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result
         sources: Vec::new(),
         bytes: 0,
         pages: Vec::new(),
+        said: BTreeMap::new(),
     };
+    // The page about the whole says what the others say of themselves, so it comes last.
+    made.rotate_left(1);
     for section in made {
         ctx.check()?;
         writer.put(section, &mut report)?;
@@ -226,6 +248,7 @@ pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result
         ctx.progress("writing pages", count, Some(ids.len() as u64));
     }
     writer.flush(&mut report)?;
+    report.sections.rotate_right(1);
     let withheld = writer.snapshots.into_iter();
     report.withheld = withheld
         .filter(|(_, id)| id.is_none())
@@ -244,6 +267,45 @@ pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result
         )
     });
     Ok(report)
+}
+
+/// How pages are made; a change of that makes all of them anew.
+const REVISION: u32 = 1;
+
+/// Hash of what pages say of themselves, and of how they are made.
+fn hash_of_pages(said: &BTreeMap<String, String>, ctx: &Context) -> String {
+    let mut parts = vec![format!(
+        "{REVISION} {} {}",
+        env!("CARGO_PKG_VERSION"),
+        ctx.limits.max_page_bytes
+    )];
+    parts.extend(said.iter().map(|(page, said)| format!("{page} {said}")));
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    marker::hash(&parts)
+}
+
+/// Whether the pages are those that code of this signature makes, every one as it was made.
+fn is_made_from(existing: &BTreeMap<String, Existing>, signature: &str, ctx: &Context) -> bool {
+    let whole = format!("{FOLDER}{}", sections::WHOLE[0]);
+    let about = existing
+        .get(&whole)
+        .and_then(|there| there.marker.as_ref()?.about.as_ref());
+    let Some(about) = about.filter(|about| about.signature == signature) else {
+        return false;
+    };
+    let mut said: BTreeMap<String, String> = BTreeMap::new();
+    for (page, there) in existing {
+        let Some(marker) = &there.marker else {
+            continue;
+        };
+        if !there.is_untouched() {
+            return false;
+        }
+        if *page != whole {
+            said.insert(page.clone(), marker.said());
+        }
+    }
+    about.pages == hash_of_pages(&said, ctx)
 }
 
 /// Whether a module is at or below a path.
@@ -323,6 +385,8 @@ struct Writer<'a> {
     bytes: usize,
     /// Pages that wait, with the places of their reports.
     pages: Vec<(usize, UpsertPage)>,
+    /// What each page says of itself, but the one about the whole.
+    said: BTreeMap<String, String>,
 }
 
 impl Writer<'_> {
@@ -361,8 +425,18 @@ impl Writer<'_> {
         let about = (section.id == sections::WHOLE[0]).then(|| About {
             signature: self.code.signature.clone(),
             files: self.code.files.len() as u64,
+            // A part says nothing of the other pages, which the next whole run looks at.
+            pages: match self.request.path {
+                Some(_) => "part".to_owned(),
+                None => hash_of_pages(&self.said, self.ctx),
+            },
         });
         let body = marker::mark(&body, &[&section.title, &section.summary], about.as_ref());
+        if let Some(marker) = Marker::of(&body)
+            && about.is_none()
+        {
+            self.said.insert(page.clone(), marker.said());
+        }
         let there = self.existing.get(&page);
         let (change, reason) = match there {
             Some(there) if there.body == body && there.is_untouched() => {

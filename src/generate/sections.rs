@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::map::{Map, Module, folder};
 use super::text::{code, doc_at_top, doc_of, escape};
-use crate::code::{Content, Language, Lines, SymbolKind, is_test_path, redact};
+use crate::code::{Content, Language, Lines, Symbol, SymbolKind, is_test_path, redact};
 use crate::id::{PageId, SourceId};
 
 /// The sections about the whole, in the order of reading.
@@ -16,6 +16,8 @@ const ARROWS: usize = 40;
 const DESCRIBED: usize = 30;
 /// Names that are given for a use; the others are counted.
 const NAMES: usize = 6;
+/// Members of a type that are named; the others are counted.
+const MEMBERS: usize = 12;
 /// Steps that are followed from an entry point.
 const DEPTH: usize = 3;
 /// Ways that are followed from each file.
@@ -710,11 +712,15 @@ fn definitions(map: &Map<'_>, at: usize, with_heading: bool, section: &mut Secti
     section.text("\n");
     let mut end = 0;
     let (mut shown, mut left) = (0, 0);
-    let mut methods = 0;
-    for symbol in &file.symbols {
+    // Methods that no type above holds, as those of an `impl` elsewhere.
+    let mut methods: Vec<&str> = Vec::new();
+    let inside = insides(&file.symbols);
+    for (place, symbol) in file.symbols.iter().enumerate() {
         let is_inner = symbol.start_line <= end && symbol.kind != SymbolKind::Module;
         if is_inner || matches!(symbol.kind, SymbolKind::Method | SymbolKind::Field) {
-            methods += u32::from(symbol.kind == SymbolKind::Method || is_inner);
+            if !is_inner && symbol.kind == SymbolKind::Method {
+                methods.push(&symbol.name);
+            }
             continue;
         }
         if matches!(symbol.name.as_str(), "tests" | "test") {
@@ -736,21 +742,63 @@ fn definitions(map: &Map<'_>, at: usize, with_heading: bool, section: &mut Secti
             section.words(&doc);
         }
         section.text("\n");
+        if let Some(names) = inside.get(&place) {
+            members(names, section);
+        }
     }
     if left > 0 {
         section.text(&format!("- and {left} more\n"));
     }
-    if methods > 0 {
+    if !methods.is_empty() {
         section.text(&format!(
-            "- {} inside or beside these\n",
-            counted(u64::from(methods), "method")
+            "- {} of types, defined apart from them\n",
+            counted(methods.len() as u64, "method")
         ));
+        members(&methods, section);
     }
-    if shown == 0 && methods == 0 {
+    if shown == 0 && methods.is_empty() {
         section.text("- no definition that is known; ");
         section.cite(&file.path, 1, file.lines.max(1));
         section.text("\n");
     }
+}
+
+/// Methods and functions right inside each type, by its place.
+fn insides(symbols: &[Symbol]) -> BTreeMap<usize, Vec<&str>> {
+    let mut found: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    let mut around: Vec<usize> = Vec::new();
+    for (place, symbol) in symbols.iter().enumerate() {
+        while around
+            .last()
+            .is_some_and(|&top| symbols[top].end_line < symbol.start_line)
+        {
+            around.pop();
+        }
+        if matches!(symbol.kind, SymbolKind::Method | SymbolKind::Function)
+            && let Some(&top) = around.last()
+            && matches!(symbols[top].kind, SymbolKind::Class | SymbolKind::Interface)
+        {
+            found.entry(top).or_default().push(&symbol.name);
+        }
+        if symbol.end_line > symbol.start_line {
+            around.push(place);
+        }
+    }
+    found
+}
+
+/// The members of a type; those for its users first.
+fn members(names: &[&str], section: &mut Section) {
+    let mut names = names.to_vec();
+    names.sort_by_key(|name| name.starts_with('_'));
+    let shown: Vec<String> = names.iter().take(MEMBERS).map(|name| code(name)).collect();
+    let more = names.len().saturating_sub(MEMBERS);
+    let more = if more > 0 {
+        format!(", {more} more")
+    } else {
+        String::new()
+    };
+    section.text(&format!("  - {}{more}\n", shown.join(", ")));
 }
 
 #[cfg(test)]

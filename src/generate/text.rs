@@ -53,7 +53,7 @@ pub(super) fn doc_of(lines: &Lines<'_>, start_line: u32) -> Option<String> {
         }
     }
     above.reverse();
-    sentence(&above).or_else(|| docstring(lines, start_line + 1))
+    sentence(&above).or_else(|| docstring(lines, start_line + 1, 4))
 }
 
 /// The first sentence of the comment at the top of a file.
@@ -70,7 +70,7 @@ pub(super) fn doc_at_top(lines: &Lines<'_>) -> Option<String> {
             };
             let inside = inside.trim_start_matches('*').trim();
             if is_licence(inside) {
-                return docstring(lines, line);
+                return docstring(lines, line, 60);
             }
             words.push(inside.to_owned());
             if ends {
@@ -95,12 +95,12 @@ pub(super) fn doc_at_top(lines: &Lines<'_>) -> Option<String> {
         }
         match comment(text) {
             // A licence says nothing about the file.
-            Some(text) if is_licence(&text) => return docstring(lines, line),
+            Some(text) if is_licence(&text) => return docstring(lines, line, 60),
             Some(text) => words.push(text),
             None => break,
         }
     }
-    sentence(&words).or_else(|| docstring(lines, 1))
+    sentence(&words).or_else(|| docstring(lines, 1, 60))
 }
 
 fn is_licence(text: &str) -> bool {
@@ -120,9 +120,10 @@ fn comment(text: &str) -> Option<String> {
     None
 }
 
-/// The first sentence of a Python docstring near a line.
-fn docstring(lines: &Lines<'_>, line: u32) -> Option<String> {
-    for at in line..line.saturating_add(4).min(lines.count() + 1) {
+/// The first sentence of a Python docstring that begins among `most` lines, behind comments and
+/// the rest of a signature.
+fn docstring(lines: &Lines<'_>, line: u32, most: u32) -> Option<String> {
+    for at in line..line.saturating_add(most).min(lines.count() + 1) {
         let text = lines
             .line(at)
             .trim()
@@ -131,6 +132,13 @@ fn docstring(lines: &Lines<'_>, line: u32) -> Option<String> {
             .into_iter()
             .find(|mark| text.starts_with(mark))
         else {
+            // What belongs to the next definition says nothing of this one.
+            if ["def ", "class ", "async ", "@"]
+                .iter()
+                .any(|word| text.starts_with(word))
+            {
+                return None;
+            }
             if text.is_empty()
                 || text.starts_with('#')
                 || text.ends_with(':')
@@ -272,6 +280,10 @@ mod tests {
             "Waits."
         );
         assert_eq!(of("let a = 1;\nfn f() {}\n", 2), None);
+        assert_eq!(
+            of("class A:\n    def f(self):\n        \"\"\"Of f.\"\"\"\n", 1),
+            None
+        );
         let top = |text: &str| doc_at_top(&Lines::new(text));
         assert_eq!(
             top("/*!\nWalks folders. More.\n*/\n").unwrap(),
@@ -284,6 +296,10 @@ mod tests {
         assert_eq!(
             top("//! The store: one file.\n\nuse x;\n").unwrap(),
             "The store: one file."
+        );
+        assert_eq!(
+            top("#  __\n# /_/\n#\n\n\"\"\"\nLibrary\n~~~~~~~\n\nFor people.\n\"\"\"\n").unwrap(),
+            "For people."
         );
         assert_eq!(
             top("// Copyright 2020 X\n// All rights reserved.\nint x;\n"),

@@ -88,52 +88,88 @@ impl CodeMap {
     }
 }
 
+/// The index of the code in one state, of which nothing was read yet.
+pub struct CodeState {
+    reading: CodeReading,
+    limit: u64,
+}
+
+impl CodeState {
+    /// Hash of the code.
+    pub fn signature(&self) -> String {
+        self.reading.table.signature.to_string()
+    }
+
+    /// Name of the project: that of its directory.
+    pub fn name(&self) -> String {
+        let name = self.reading.project.path().file_name();
+        name.map_or_else(
+            || Path::new("/").display().to_string(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    }
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn map(self) -> Result<CodeMap> {
+        let (name, signature) = (self.name(), self.signature());
+        let reading = self.reading;
+        let mut files = Vec::with_capacity(reading.table.files.len());
+        for (path, record) in &reading.table.files {
+            let chunks = reading
+                .snapshot
+                .code_chunks(path.as_bytes())?
+                .ok_or_else(|| StoreError::Damaged {
+                    what: format!("the chunks of {path} are missing"),
+                })?;
+            files.push(CodeMapFile {
+                path: path.clone(),
+                language: record.language.clone(),
+                lines: record.lines,
+                sha256: record.sha256,
+                symbols: chunks
+                    .symbols
+                    .iter()
+                    .map(|symbol| Symbol {
+                        name: symbol.name.clone(),
+                        kind: kind_of(symbol),
+                        start_line: symbol.start_line,
+                        end_line: symbol.end_line,
+                    })
+                    .collect(),
+                references: chunks.references,
+            });
+        }
+        Ok(CodeMap {
+            name,
+            signature,
+            files,
+            reading,
+            limit: self.limit,
+        })
+    }
+}
+
 impl Wiki {
+    /// The code index, brought up to date.
+    ///
+    /// # Errors
+    /// As [`Wiki::index_code`].
+    pub fn code(&self, ctx: &Context) -> Result<CodeState> {
+        Ok(CodeState {
+            reading: self.code_reading(ctx, true)?,
+            limit: ctx.limits.max_source_bytes,
+        })
+    }
+
     /// The code as a whole, from an index that is brought up to date.
     ///
     /// # Errors
     /// As [`Wiki::index_code`].
     pub fn code_map(&self, ctx: &Context) -> Result<CodeMap> {
-        self.mending(ctx, || {
-            let reading = self.code_reading(ctx, true)?;
-            let mut files = Vec::with_capacity(reading.table.files.len());
-            for (path, record) in &reading.table.files {
-                let chunks = reading
-                    .snapshot
-                    .code_chunks(path.as_bytes())?
-                    .ok_or_else(|| StoreError::Damaged {
-                        what: format!("the chunks of {path} are missing"),
-                    })?;
-                files.push(CodeMapFile {
-                    path: path.clone(),
-                    language: record.language.clone(),
-                    lines: record.lines,
-                    sha256: record.sha256,
-                    symbols: chunks
-                        .symbols
-                        .iter()
-                        .map(|symbol| Symbol {
-                            name: symbol.name.clone(),
-                            kind: kind_of(symbol),
-                            start_line: symbol.start_line,
-                            end_line: symbol.end_line,
-                        })
-                        .collect(),
-                    references: chunks.references,
-                });
-            }
-            let name = reading.project.path().file_name();
-            Ok(CodeMap {
-                name: name.map_or_else(
-                    || Path::new("/").display().to_string(),
-                    |name| name.to_string_lossy().into_owned(),
-                ),
-                signature: reading.table.signature.to_string(),
-                files,
-                reading,
-                limit: ctx.limits.max_source_bytes,
-            })
-        })
+        self.mending(ctx, || self.code(ctx)?.map())
     }
 
     /// Whether these bytes are preserved.

@@ -31,7 +31,7 @@ pub use code_find::{
     CodeHit, CodeIndexReport, CodeStatus, CountedFiles, Evidence, FoundChunk, LanguageCount,
     SkippedCode,
 };
-pub use code_map::{CodeMap, CodeMapFile};
+pub use code_map::{CodeMap, CodeMapFile, CodeState};
 pub use export::ExportReport;
 pub use find::{SearchHit, SearchReport, SearchRequest};
 pub use gc::{GcReport, SNAPSHOT_ORIGIN, UncitedSnapshot};

@@ -79,6 +79,23 @@ fn ignore_rules_below_the_root_hold_in_the_index_and_in_citations() {
                 );
             }
         }
+        shell.run(["generate"]).done();
+        let shown = shell.run(["show", "--json"]).done().json();
+        let described: std::collections::BTreeSet<&str> = shown["sections"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|section| section["citations"].as_array().unwrap())
+            .map(|citation| citation["file"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            described.into_iter().collect::<Vec<_>>(),
+            [
+                "src/routes/coverage/page.js",
+                "web/app.js",
+                "web/keep.gen.js"
+            ]
+        );
     }
 }
 
@@ -103,6 +120,16 @@ fn a_file_that_is_not_utf8_is_found_at_its_own_lines_and_counted() {
         .done()
         .json();
     assert_eq!(found["hits"][0]["file"], "lib/depth.c");
+    shell.run(["generate"]).done();
+    let shown = shell
+        .run(["show", "modules/lib/width.c", "--json"])
+        .done()
+        .json();
+    let citation = &shown["sections"][0]["citations"][0];
+    assert_eq!(citation["file"], "lib/width.c");
+    let snapshot = citation["sourceId"].as_str().unwrap();
+    let source = shell.run(["read-source", snapshot, "--json"]).done().json();
+    assert_eq!(source["byteCount"], 50);
 }
 
 #[test]

@@ -451,3 +451,46 @@ fn snapshots_that_no_page_and_no_revision_names_can_be_removed() {
     shell.run(["verify"]).done();
     assert_ne!(shell.run(["gc", "--yes", "--dry-run"]).status, 0);
 }
+
+#[test]
+fn types_name_their_members_and_docstrings_belong_to_what_they_stand_in() {
+    let shell = Shell::new();
+    shell.write(
+        "pump/__init__.py",
+        "#  __\n# /_/\n\n\"\"\"\nPumps\n~~~~~\n\nLooks after pumps.\n\"\"\"\n\n\nclass Pump:\n    def __init__(self):\n        \"\"\"Makes one.\"\"\"\n\n    def start(self):\n        return 1\n",
+    );
+    generate(&shell, &[]);
+    let body = body(&shell, "modules/pump/__init__.py");
+    assert!(body.contains("Looks after pumps."), "{body}");
+    assert!(body.contains("  - `start`, `__init__`"), "{body}");
+    assert!(!body.contains("Makes one."), "{body}");
+}
+
+#[test]
+fn what_is_up_to_date_is_not_made_again_and_every_doubt_is_looked_into() {
+    let shell = project();
+    generate(&shell, &[]);
+    let same = generate(&shell, &[]);
+    assert_eq!(
+        (
+            &same["upToDate"],
+            same["sections"].as_array().unwrap().len()
+        ),
+        (&true.into(), 7)
+    );
+    // A page that is gone, though the code is the same.
+    let page = shell.path().join(".llmwiki/pages/code/modules/src/web.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    std::fs::remove_file(&page).unwrap();
+    assert_eq!(
+        changes(&generate(&shell, &[])),
+        [("modules/src/web".to_owned(), "created".to_owned())]
+    );
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), text);
+    // A page of another size.
+    let smaller = generate(&shell, &["--set", "max_page_bytes=2000"]);
+    assert_eq!(smaller["upToDate"], false);
+    assert_eq!(generate(&shell, &["src/web"])["upToDate"], false);
+    generate(&shell, &[]);
+    assert_eq!(generate(&shell, &[])["upToDate"], true);
+}

@@ -105,6 +105,9 @@ pub struct Corpus {
     head: Vec<String>,
     /// Number of sections of each page.
     sizes: Vec<u8>,
+    sources: u64,
+    /// A source is made of paragraphs until it has so many bytes.
+    source_bytes: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -120,15 +123,29 @@ impl Corpus {
         let mut sizes = Vec::new();
         let mut left = sections;
         while left > 0 {
-            let long = if rng.below(25) == 0 { rng.below(40) } else { 0 };
-            let size = (1 + rng.below(4) + rng.below(4) + long).min(left);
+            let size = page_size(&mut rng).min(left);
             left -= size;
             sizes.push(size as u8);
         }
+        let sources = (sizes.len() as u64 / 4).max(1);
+        Self::with(sizes, sources, 0)
+    }
+
+    /// A wiki of so many pages and as many sources, each of at least so many bytes.
+    pub fn of_pages(pages: u64, source_bytes: usize) -> Self {
+        let mut rng = Rng::new("sizes", 0);
+        let sizes = (0..pages).map(|_| page_size(&mut rng) as u8).collect();
+        Self::with(sizes, pages, source_bytes)
+    }
+
+    fn with(sizes: Vec<u8>, sources: u64, source_bytes: usize) -> Self {
+        let sections: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
         Self {
             vocabulary: 20_000 + sections / 4,
             head: (0..8192).map(spell).collect(),
             sizes,
+            sources,
+            source_bytes,
         }
     }
 
@@ -137,7 +154,7 @@ impl Corpus {
     }
 
     pub fn sources(&self) -> u64 {
-        (self.pages() / 4).max(1)
+        self.sources
     }
 
     /// Number of Latin words; [`Corpus::word`] spells each, the commonest first.
@@ -155,9 +172,11 @@ impl Corpus {
     pub fn source(&self, number: u64) -> String {
         let mut rng = Rng::new("source", number);
         let mut text = format!("Record {number}\n\n");
-        for _ in 0..rng.between(3, 10) {
+        let mut paragraphs = rng.between(3, 10);
+        while paragraphs > 0 || text.len() < self.source_bytes {
             self.paragraph(&mut text, Script::Latin, None, &mut rng);
             text.push('\n');
+            paragraphs = paragraphs.saturating_sub(1);
         }
         text
     }
@@ -329,6 +348,12 @@ impl Corpus {
     fn latin(&self, rng: &mut Rng) -> String {
         self.word(rng.rank(self.vocabulary))
     }
+}
+
+/// Number of sections of the next page.
+fn page_size(rng: &mut Rng) -> u64 {
+    let long = if rng.below(25) == 0 { rng.below(40) } else { 0 };
+    1 + rng.below(4) + rng.below(4) + long
 }
 
 fn script_of(page: u64) -> Script {

@@ -20,7 +20,7 @@ use rusqlite::{Connection, params};
 use serde::Deserialize;
 use serde_json::json;
 use tantivy::collector::TopDocs;
-use tantivy::query::{BooleanQuery, Query as _, TermQuery};
+use tantivy::query::{BooleanQuery, Query, TermQuery};
 use tantivy::schema::{
     Field, IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions, Value as _,
 };
@@ -28,6 +28,7 @@ use tantivy::tokenizer::TokenStream as _;
 use tantivy::{Index, TantivyDocument, Term};
 
 use crate::engines::Result;
+use crate::report::replace_part;
 
 /// Hits for each query.
 const DEPTH: usize = 100;
@@ -44,9 +45,12 @@ pub struct Ir {
     /// The analysis of llmwiki
     #[arg(long, value_name = "NAME", default_value = "standard", value_parser = ["standard", "classic"])]
     analysis: String,
-    /// Leave the peers out
+    /// Leave the peers out, and the report as it is
     #[arg(long)]
     alone: bool,
+    /// Where the table is written to
+    #[arg(long, value_name = "FILE", default_value = crate::default_report())]
+    report: PathBuf,
 }
 
 #[derive(Debug, Deserialize)]
@@ -106,14 +110,33 @@ pub fn run(arguments: &Ir) -> Result<()> {
         }
         names.push(collection.name);
     }
-    println!("nDCG@10 / Recall@100 / MRR@10:\n");
-    println!("| | {} |", names.join(" | "));
-    println!("| --- |{}", " --- |".repeat(names.len()));
+    let mut text = String::from(REPORT_HEAD);
+    let _ = writeln!(text, "| | {} |", names.join(" | "));
+    let _ = writeln!(text, "| --- |{}", " --- |".repeat(names.len()));
     for (name, cells) in table {
-        println!("| {name} | {} |", cells.join(" | "));
+        let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
+    }
+    print!("{text}");
+    if !arguments.alone {
+        replace_part(&arguments.report, "retrieval", &text)?;
     }
     Ok(())
 }
+
+const REPORT_HEAD: &str = "\
+# Retrieval
+
+nDCG@10 / Recall@100 / MRR@10 on test collections, each document a page, the queries as they are, one \
+setting for all. The peers get title and text (FTS5 as two columns, tantivy as one field) and the \
+words of a query joined by OR. Written by
+
+```sh
+cargo run --release --manifest-path benches/Cargo.toml -- eval ir DIR... --out RUNS
+```
+
+where each `DIR` holds `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`.
+
+";
 
 impl Collection {
     fn load(dir: &Path) -> Result<Self> {
@@ -354,9 +377,11 @@ fn best(
     number: Field,
     collection: &Collection,
 ) -> Result<Vec<(String, f64)>> {
-    let clauses: Vec<Box<dyn tantivy::query::Query>> = terms
+    let clauses: Vec<Box<dyn Query>> = terms
         .into_iter()
-        .map(|term| TermQuery::new(term, IndexRecordOption::WithFreqs).box_clone())
+        .map(|term| -> Box<dyn Query> {
+            Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))
+        })
         .collect();
     let collector = TopDocs::with_limit(DEPTH).order_by_score();
     let hits = searcher.search(&BooleanQuery::union(clauses), &collector)?;

@@ -1,12 +1,15 @@
 //! `bench engine`: llmwiki beside tantivy and SQLite FTS5, on made-up wikis of stated sizes.
+//! `bench lint`: lint beside a plain loop over the same files.
 //!
 //! Each step runs in a process of its own, so that peak memory is that of the step, and tells what
-//! it cost as one JSON line. What was measured is written to docs/benchmarks.md.
+//! it cost as one JSON line. What was measured is written to docs/benchmarks.md, one
+//! part each.
 
 mod codeqa;
 mod corpus;
 mod engines;
 mod ir;
+mod lint;
 mod mcp;
 mod measure;
 mod report;
@@ -38,6 +41,17 @@ enum Arguments {
         /// How many calls are measured
         #[arg(long, default_value_t = 2000)]
         calls: u64,
+    },
+    /// Lint beside a plain loop over the same files and rows
+    Lint(lint::Arguments),
+    /// One step of `lint`, in its own process
+    #[command(hide = true)]
+    LintStep {
+        step: lint::Step,
+        #[arg(long)]
+        size: u64,
+        #[arg(long)]
+        dir: PathBuf,
     },
     /// One step, in its own process
     #[command(hide = true)]
@@ -79,9 +93,6 @@ struct Engine {
     out: PathBuf,
 }
 
-/// How what is not about the engine begins in the report.
-const OTHERS: &str = "\n# Questions about code bases\n";
-
 fn default_report() -> &'static str {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/benchmarks.md")
 }
@@ -98,6 +109,10 @@ fn main() -> ExitCode {
         Arguments::Eval(Eval::Codeqa(codeqa)) => codeqa::run(&codeqa),
         Arguments::Eval(Eval::Ir(ir)) => ir::run(&ir),
         Arguments::Mcp { calls } => mcp::run(calls),
+        Arguments::Lint(arguments) => lint::main(&arguments),
+        Arguments::LintStep { step, size, dir } => {
+            lint::step(step, &dir, size).map(|found| println!("{found}"))
+        }
         Arguments::Step {
             step,
             size,
@@ -127,14 +142,8 @@ fn run(engine: &Engine) -> Result<()> {
     if engine.dir.is_none() {
         std::fs::remove_dir_all(&temporary)?;
     }
-    let mut text = report::render(&measured?);
-    // What other evaluations wrote below stays.
-    if let Ok(before) = std::fs::read_to_string(&engine.out)
-        && let Some(at) = before.find(OTHERS)
-    {
-        text.push_str(&before[at..]);
-    }
-    std::fs::write(&engine.out, &text)?;
+    let text = report::render(&measured?);
+    report::replace_part(&engine.out, "engine", &text)?;
     print!("{text}");
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What was measured, and the tables made of it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +99,26 @@ reads pages and makes snippets.
 
 ";
 
-fn machine() -> String {
+/// Puts a text into its part of the document, between two comments that name it.
+pub fn replace_part(path: &Path, name: &str, text: &str) -> std::io::Result<()> {
+    let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n"));
+    let old = match std::fs::read_to_string(path) {
+        Ok(old) => old,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error),
+    };
+    let part = format!("{open}\n{}\n\n{close}", text.trim());
+    let new = match (old.find(&open), old.find(&close)) {
+        (Some(start), Some(end)) if start < end => {
+            format!("{}{part}{}", &old[..start], &old[end + close.len()..])
+        }
+        _ if old.is_empty() => part,
+        _ => format!("{old}\n{part}"),
+    };
+    std::fs::write(path, new)
+}
+
+pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     // Only the version: what follows names the build.
@@ -325,7 +345,7 @@ fn short(milliseconds: f64) -> String {
     }
 }
 
-fn mebibytes(bytes: u64) -> String {
+pub fn mebibytes(bytes: u64) -> String {
     let mebibytes = bytes as f64 / f64::from(1 << 20);
     if mebibytes < 10.0 {
         format!("{mebibytes:.1}")
@@ -334,7 +354,7 @@ fn mebibytes(bytes: u64) -> String {
     }
 }
 
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {

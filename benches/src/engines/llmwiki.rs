@@ -18,7 +18,7 @@ use super::{HITS, Result};
 use crate::corpus::{Corpus, Page};
 use crate::measure::{Build, BuildTimer, bytes_below};
 
-fn root(dir: &Path) -> PathBuf {
+pub fn root(dir: &Path) -> PathBuf {
     dir.join("llmwiki")
 }
 

@@ -93,7 +93,7 @@ pub(super) fn correct(
         if is_known(reader, terms)? || !corrected.contains(word.as_str()) {
             continue;
         }
-        if let Some(near) = nearest(reader, library, word)? {
+        if let Some(near) = nearest(reader, library, word, terms)? {
             corrected = corrected.replace(word.as_str(), &near);
             any = true;
         }
@@ -107,6 +107,7 @@ fn nearest(
     reader: &IndexReader<'_>,
     library: &mut Library<'_>,
     word: &str,
+    stems: &[String],
 ) -> Result<Option<String>, StoreError> {
     let length = word.chars().count();
     let most = if length < 8 { 1 } else { 2 };
@@ -116,16 +117,18 @@ fn nearest(
     let mut best: Option<(usize, u64, String)> = None;
     for (term, frequency) in reader.terms(first.encode_utf8(&mut [0; 4]), MAX_CANDIDATES)? {
         let size = term.chars().count();
-        let mut distance = strsim::osa_distance(word, &term);
+        let forms = stems.iter().map(String::as_str).chain([word]);
+        let distances = forms.map(|form| strsim::osa_distance(form, &term));
+        let mut distance = distances.min().unwrap_or(usize::MAX);
         // A term is a stem: the end that the word has beyond it is no mistake.
-        if size < length && size * 3 >= length * 2 {
+        if size > 4 && size < length && size * 3 >= length * 2 {
             let beginning: String = word.chars().take(size).collect();
             distance = distance.min(strsim::osa_distance(&beginning, &term));
         }
         let is_better = best.as_ref().is_none_or(|(least, most, _)| {
             (distance, std::cmp::Reverse(frequency)) < (*least, std::cmp::Reverse(*most))
         });
-        if size > 2 && distance <= most && is_better {
+        if size > 3 && distance <= most && is_better {
             best = Some((distance, frequency, term));
         }
     }

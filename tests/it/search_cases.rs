@@ -229,6 +229,7 @@ fn a_misspelt_word_is_corrected_and_a_quotation_in_a_question_is_no_condition() 
         ("idempotnet", "idempotent"),
         ("proxeis", "proxy"),
         ("id:guides/* idempotnet", "id:guides/* idempotent"),
+        ("fery", "ferries"),
     ] {
         let report = search(wrong);
         assert!(report.hits.is_empty(), "{wrong}");

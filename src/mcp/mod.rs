@@ -38,6 +38,7 @@ use crate::wiki::Wiki;
 
 pub use hosts::{HOSTS, Host, Snippet};
 pub use reference::tools as tools_reference;
+#[cfg(feature = "web")]
 pub(crate) use transport::has_too_many_values;
 
 /// Largest answer of a tool as JSON text: about 20 000 tokens.

@@ -55,7 +55,7 @@ const bad = [
   ["llmwiki_upsert_page", { id: "a", title: "t", summary: "s", sources: [HASH], body: "b" }, "SOURCE_NOT_FOUND"],
   ["llmwiki_upsert_page", { id: "../a", title: "t", summary: "s", sources: [HASH], body: "b" }, "INVALID_PATH"],
   ["llmwiki_read_page", { id: "none" }, "PAGE_NOT_FOUND"],
-  ["llmwiki_list_pages", { limit: 0 }, "INVALID_ARGUMENT"],
+  ["llmwiki_list_pages", { limit: 0 }, "LIMIT_EXCEEDED"],
   ["llmwiki_list_pages", { limit: "many" }, "INVALID_ARGUMENT"],
   ["llmwiki_search", { query: "x", colour: "red" }, "INVALID_ARGUMENT"],
   ["llmwiki_lint", { only: ["NONE"] }, "INVALID_ARGUMENT"],

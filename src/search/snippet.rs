@@ -125,12 +125,12 @@ fn stretch(text: &str, hits: &[Hit], terms: usize, max_bytes: usize) -> (usize, 
     if text.len() <= max_bytes {
         return (0, text.len());
     }
+    let visible = text.len() - text.trim_start().len();
     let Some((first, last)) = best_window(hits, terms, max_bytes) else {
         // No match fits: show the first one's beginning, or the text's.
-        let start = hits.first().map_or(0, |hit| hit.start);
+        let start = hits.first().map_or(visible, |hit| hit.start);
         return border(text, start, start, start + max_bytes);
     };
-    let visible = text.len() - text.trim_start().len();
     if last <= visible + max_bytes {
         return border(text, visible, first, visible + max_bytes);
     }
@@ -211,6 +211,7 @@ fn border(text: &str, start: usize, keep: usize, limit: usize) -> (usize, usize)
     if inside
         && let Some((space, _)) = window.char_indices().rev().find(|(_, c)| c.is_whitespace())
         && window.len() - space <= 24
+        && !window[..space].trim().is_empty()
     {
         end = start + space;
     }

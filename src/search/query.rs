@@ -441,18 +441,31 @@ pub(super) fn standard(text: &str) -> Query {
 /// The same in each language with stems of its own, for a query whose language was told wrongly:
 /// a few words tell little.
 pub(super) fn standard_in_each_language(text: &str) -> impl Iterator<Item = Query> {
-    let text = language::head(text, MAX_QUERY_BYTES);
-    // Germans without umlauts on their keys write them so.
-    let umlauts = text
-        .replace("ae", "a")
-        .replace("oe", "o")
-        .replace("ue", "u");
-    let plain = Language::ALL
+    let parts = parts(language::head(text, MAX_QUERY_BYTES));
+    // Germans without umlauts on their keys write them so; ids and quotations are as they are.
+    let without_umlauts: Vec<String> = parts
         .iter()
-        .map(move |&it| read(&parts(text), Some(it)));
-    plain.chain(std::iter::once_with(move || {
-        read(&parts(&umlauts), Some(Language::German))
-    }))
+        .map(|part| {
+            let text = part.text;
+            if part.negative || part.quoted || part.field.is_some() {
+                return text.to_owned();
+            }
+            text.replace("ae", "a")
+                .replace("oe", "o")
+                .replace("ue", "u")
+        })
+        .collect();
+    let mut others: Vec<Query> = Language::ALL
+        .iter()
+        .map(|&it| read(&parts, Some(it)))
+        .collect();
+    let german: Vec<Part<'_>> = parts
+        .iter()
+        .zip(&without_umlauts)
+        .map(|(part, text)| Part { text, ..*part })
+        .collect();
+    others.push(read(&german, Some(Language::German)));
+    others.into_iter()
 }
 
 fn read(parts: &[Part<'_>], language: Option<Language>) -> Query {
@@ -722,6 +735,20 @@ mod tests {
         assert_eq!(query.excluded.ids, ["old"]);
         assert_eq!(query.filters.title, [[["pier"]]]);
         assert_eq!(query.filters.sources, ["abcdef12"]);
+    }
+
+    #[test]
+    fn another_reading_changes_words_and_neither_ids_nor_quotations() {
+        let text = "Muehle id:queue/* \"blue poem\" -title:true";
+        let readings: Vec<Query> = standard_in_each_language(text).collect();
+        assert_eq!(readings.len(), Language::ALL.len() + 1);
+        for query in &readings {
+            assert_eq!(query.filters.ids, ["queue/*"]);
+            assert_eq!(query.phrases, [["blue", "poem"]]);
+            assert_eq!(query.excluded.title.len(), 1);
+        }
+        let german = readings.last().map(|query| query.words[0].0.clone());
+        assert_eq!(german.as_deref(), Some("muhle"));
     }
 
     #[test]

@@ -49,16 +49,9 @@ impl<R> Sorted<R> {
         (0..self.rows.len()).map(|at| (self.path(at), &self.rows[at].1))
     }
 
-    /// The first row from `from` on whose path does not come before that of `after`.
-    fn first_not_below(&self, from: usize, is_before: impl Fn(&[u8]) -> bool) -> usize {
+    /// The first row from `from` on for which `is_before`, true for a first part of them, is false.
+    fn first_not(&self, from: usize, is_before: impl Fn(&[u8]) -> bool) -> usize {
         let (mut low, mut high) = (from, self.rows.len());
-        // What is looked for is mostly close: steps grow until they pass it.
-        let mut step = 1;
-        while low < high && is_before(self.path((low + step - 1).min(high - 1))) {
-            low = (low + step).min(high);
-            step *= 2;
-        }
-        high = high.min(low + step);
         while low < high {
             let middle = usize::midpoint(low, high);
             if is_before(self.path(middle)) {
@@ -71,13 +64,13 @@ impl<R> Sorted<R> {
     }
 
     fn get(&self, path: &[u8]) -> Option<&R> {
-        let at = self.first_not_below(0, |other| other < path);
+        let at = self.first_not(0, |other| other < path);
         (at < self.rows.len() && self.path(at) == path).then(|| &self.rows[at].1)
     }
 
     /// Tells the name of each row right below the folder whose path, with a slash, is `folder`.
     fn names_in(&self, folder: &[u8], tell: &mut dyn FnMut(&[u8])) {
-        let mut at = self.first_not_below(0, |path| path < folder);
+        let mut at = self.first_not(0, |path| path < folder);
         while at < self.rows.len() {
             let Some(name) = self.path(at).strip_prefix(folder) else {
                 return;
@@ -90,7 +83,7 @@ impl<R> Sorted<R> {
                 // All of what is further below.
                 Some(slash) => {
                     let below = &self.path(at)[..=folder.len() + slash];
-                    at = self.first_not_below(at, |path| path.starts_with(below));
+                    at = self.first_not(at, |path| path.starts_with(below));
                 }
             }
         }

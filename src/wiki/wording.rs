@@ -6,7 +6,8 @@ use crate::search::{Analysis, Query, first_word_with, other_readings};
 use crate::store::StoreError;
 use crate::store::index::IndexReader;
 
-/// A prefix stands for at most so many terms, those that most sections hold.
+/// A prefix stands for at most so many terms, those that most sections hold of the first
+/// [`MAX_CANDIDATES`].
 const MAX_EXPANSIONS: usize = 64;
 /// So many terms of the dictionary are looked through for one word.
 const MAX_CANDIDATES: usize = 20_000;
@@ -87,18 +88,32 @@ pub(super) fn correct(
     text: &str,
     query: &Query,
 ) -> Result<Option<String>, StoreError> {
-    let mut corrected = text.to_lowercase();
-    let mut any = false;
+    let lowered = text.to_lowercase();
+    let mut corrected = lowered.clone();
     for (word, terms) in &query.words {
-        if is_known(reader, terms)? || !corrected.contains(word.as_str()) {
+        if is_known(reader, terms)? {
             continue;
         }
         if let Some(near) = nearest(reader, library, word, terms)? {
-            corrected = corrected.replace(word.as_str(), &near);
-            any = true;
+            corrected = replace_word(&corrected, word, &near);
         }
     }
-    Ok(any.then_some(corrected))
+    Ok((corrected != lowered).then_some(corrected))
+}
+
+/// A text with one word replaced, where it stands by itself.
+fn replace_word(text: &str, word: &str, by: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for part in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
+        let end = part.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
+        out.push_str(if &part[..end] == word {
+            by
+        } else {
+            &part[..end]
+        });
+        out.push_str(&part[end..]);
+    }
+    out
 }
 
 /// The nearest word by Damerau and Levenshtein: one edit, or two for eight letters and more. The
@@ -143,4 +158,17 @@ fn nearest(
         }
     }
     Ok(Some(term))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replace_word;
+
+    #[test]
+    fn a_word_is_replaced_where_it_stands_by_itself() {
+        let text = "fery, ferying id:fery/x \"fery\"";
+        let expected = "ferry, ferying id:ferry/x \"ferry\"";
+        assert_eq!(replace_word(text, "fery", "ferry"), expected);
+        assert_eq!(replace_word("\u{E9} fery", "\u{E9}", "e"), "e fery");
+    }
 }

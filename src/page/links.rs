@@ -160,6 +160,8 @@ impl AnchorReader {
     /// What the links and the wikilinks beside them refer to.
     pub(super) fn finish(self, body: &str, lines: &LineIndex) -> References {
         let mut anchors = self.found;
+        // HTML in the label of a link is found before the link is at its end.
+        anchors.sort_by_key(|anchor| anchor.range.start);
         if body.contains("[[") {
             let wikilinks = wikilink_anchors(body);
             merge(&mut anchors, wikilinks);
@@ -255,9 +257,8 @@ fn wikilink_anchors(body: &str) -> Vec<Anchor> {
     found
 }
 
-/// Adds the wikilinks that no anchor of the first pass overlaps, and sorts all by place.
+/// Adds the wikilinks that no anchor of the first pass, sorted by place, overlaps, at their place.
 fn merge(anchors: &mut Vec<Anchor>, wikilinks: Vec<Anchor>) {
-    anchors.sort_by_key(|anchor| anchor.range.start);
     let known = anchors.len();
     let mut at = 0;
     for wikilink in wikilinks {
@@ -535,6 +536,14 @@ mod tests {
         ] {
             check(body, &[]);
         }
+    }
+
+    #[test]
+    fn links_stand_in_the_order_of_the_text() {
+        check(
+            "[one <a href=two.md>\n](three.md)",
+            &["md three.md (one  ) @1", "md two.md () @1"],
+        );
     }
 
     #[test]

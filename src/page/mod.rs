@@ -17,6 +17,7 @@ pub use grammar::{Page, PageError, PageErrorKind, parse, parse_bytes, render};
 pub use lines::{Columns, unix_line_ends};
 pub use links::{Citation, Link, LinkKind, References, references};
 pub use outline::{Outline, outline};
+pub(crate) use resolve::is_relative;
 pub use resolve::{PageLookup, PageNames, Resolution, resolve};
 pub use sections::{Section, sections, sections_classic};
 pub use title::fold_title;

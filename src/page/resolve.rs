@@ -125,12 +125,11 @@ fn wikilink(from: &PageId, link: &Link, pages: &dyn PageLookup) -> Resolution {
     }
     let stem = strip_extension(text).unwrap_or(text);
     let relative = join(from.parent(), stem);
-    let is_relative_only = stem.starts_with("./") || stem.starts_with("../");
     let found = relative
         .as_deref()
         .and_then(|path| page(path, pages))
         .or_else(|| {
-            if is_relative_only {
+            if is_relative(stem) {
                 return None;
             }
             join("", stem)
@@ -163,6 +162,12 @@ fn wikilink(from: &PageId, link: &Link, pages: &dyn PageLookup) -> Resolution {
             Some(_) => Resolution::Broken(path),
         },
     }
+}
+
+/// Whether the target of a wikilink says by its first segment that it is a path from the page's own
+/// folder, and so never a base name or a title.
+pub(crate) fn is_relative(target: &str) -> bool {
+    target.starts_with("./") || target.starts_with("../")
 }
 
 /// The nearest page whose path ends in `stem`, letter case and normalisation apart.

@@ -3,10 +3,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use super::prepared::{base_needle, link_of, title_needle};
+use super::prepared::{link_of, needles_of_page};
 use crate::error::Result;
-use crate::id::{PageId, fold_case};
-use crate::page::{PageLookup, Resolution, fold_title, resolve};
+use crate::id::PageId;
+use crate::page::{PageLookup, Resolution, resolve};
 use crate::store::{NameKind, StoreError, View};
 
 /// Looks pages up in the store. What fails is kept and told at the end, since resolving a link is
@@ -33,12 +33,10 @@ impl<'a> Lookup<'a> {
 
     /// The pages that link to `id`, itself left out. Only links that may mean it are resolved.
     pub(super) fn backlinks(&self, id: &PageId) -> Result<BTreeSet<PageId>> {
-        let mut needles = vec![base_needle(&fold_case(id.base_name()))];
-        if let Some(page) = self.view.page(id)? {
-            needles.push(title_needle(&fold_title(&page.title)));
-        }
+        let page = self.view.page(id)?;
+        let title = page.as_ref().map(|page| page.title.as_str());
         let mut candidates = BTreeSet::new();
-        for needle in &needles {
+        for needle in &needles_of_page(id.base_name(), title) {
             candidates.extend(self.view.pages_linking(needle)?);
         }
         candidates.remove(id);

@@ -3,7 +3,7 @@
 
 use crate::id::{ContentHash, PageId, SourceId, fold_case};
 use crate::page::{
-    self, Citation, Link, LinkKind, Outline, Page, PageError, References, fold_title,
+    self, Citation, Link, LinkKind, Outline, Page, PageError, References, fold_title, is_relative,
 };
 use crate::search::{Analysis, AnalyzedSection};
 use crate::store::{
@@ -122,7 +122,7 @@ fn links_record(found: &[Link]) -> LinksRecord {
 }
 
 /// The keys under which a page that this link may mean looks for it: the last segment of its
-/// target, and for a wikilink the title that it may be.
+/// target, and for a wikilink the title that it may be, unless that is the same text.
 fn needles(link: &Link) -> Vec<String> {
     let target = link.target.as_str();
     let last = target
@@ -138,26 +138,41 @@ fn needles(link: &Link) -> Vec<String> {
         .checked_sub(3)
         .filter(|&at| last.is_char_boundary(at) && last[at..].eq_ignore_ascii_case(".md"))
         .map_or(last, |at| &last[..at]);
-    let mut out = vec![base_needle(&fold_case(stem))];
-    if link.kind != LinkKind::Markdown {
-        out.push(title_needle(&fold_title(target)));
+    let base = fold_case(stem);
+    let mut titles = Vec::new();
+    if link.kind != LinkKind::Markdown && !is_relative(target) {
+        titles.push(fold_title(target));
         if let Some(fragment) = &link.fragment {
-            out.push(title_needle(&fold_title(&format!("{target}#{fragment}"))));
-            out.push(title_needle(&fold_title(&format!("{target}# {fragment}"))));
+            titles.push(fold_title(&format!("{target}#{fragment}")));
+            titles.push(fold_title(&format!("{target}# {fragment}")));
         }
     }
+    titles.retain(|title| *title != base);
+    let mut out = vec![base_needle(&base)];
+    out.extend(titles.iter().map(|title| title_needle(title)));
     // NUL ends a needle in the index; no page name or title can hold one.
     out.retain(|needle| !needle.contains('\0'));
     out
 }
 
+/// The needles of links that may mean a page with this base name and title.
+pub(super) fn needles_of_page(base_name: &str, title: Option<&str>) -> Vec<String> {
+    let mut needles = vec![base_needle(&fold_case(base_name))];
+    if let Some(title) = title.map(fold_title) {
+        needles.push(title_needle(&title));
+        // Where a link's title is its last segment too, that is the one needle it has.
+        needles.push(base_needle(&title));
+    }
+    needles
+}
+
 /// Needle of links whose last segment is this folded base name.
-pub(crate) fn base_needle(folded: &str) -> String {
+fn base_needle(folded: &str) -> String {
     format!("b{folded}")
 }
 
 /// Needle of wikilinks that may mean a page with this folded title.
-pub(crate) fn title_needle(folded: &str) -> String {
+fn title_needle(folded: &str) -> String {
     format!("t{folded}")
 }
 
@@ -174,5 +189,83 @@ pub(crate) fn link_of(record: &LinkRecord) -> Link {
         line: record.line,
         columns: None,
         label: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::page::{PageNames, Resolution, resolve};
+
+    /// Names that meet after folding, in pieces.
+    fn name() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "a", "A", "fi", "\u{fb01}", "\u{c5}", "a\u{30a}", "C#", "# ", "/", "../", ".md", " ",
+        ]);
+        prop::collection::vec(piece, 1..5).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            // Most names make no page, or one that the link does not lead to.
+            max_global_rejects: 1 << 16,
+            ..ProptestConfig::with_cases(2048)
+        })]
+
+        #[test]
+        fn a_page_has_a_needle_in_common_with_every_link_that_leads_to_it(
+            target in name(),
+            fragment in prop::option::of(name()),
+            kind in prop::sample::select(vec![LinkKind::Markdown, LinkKind::Wikilink]),
+            (id, title) in (name(), name()),
+            same in 0..3,
+        ) {
+            // Names by chance seldom meet.
+            let (id, title) = match same {
+                0 => (target.to_lowercase(), title),
+                1 => (id, target.to_uppercase()),
+                _ => (id, title),
+            };
+            let id = PageId::parse(id.strip_suffix(".md").unwrap_or(&id));
+            prop_assume!(id.is_ok());
+            let id = id.unwrap();
+            let mut pages = PageNames::default();
+            pages.insert(id.clone(), &title);
+            let link = Link {
+                kind,
+                target,
+                fragment,
+                line: 1,
+                columns: None,
+                label: String::new(),
+            };
+            let from = PageId::parse("d/from").unwrap();
+            prop_assume!(resolve(&from, &link, &pages) == Resolution::Page(id.clone()));
+            let of_page = needles_of_page(id.base_name(), Some(&title));
+            prop_assert!(
+                needles(&link).iter().any(|needle| of_page.contains(needle)),
+                "{link:?} {:?} {of_page:?}",
+                needles(&link)
+            );
+        }
+    }
+
+    #[test]
+    fn a_link_by_a_plain_name_or_a_path_has_one_needle() {
+        let of = |target: &str| {
+            needles(&Link {
+                kind: LinkKind::Wikilink,
+                target: target.to_owned(),
+                fragment: None,
+                line: 1,
+                columns: None,
+                label: String::new(),
+            })
+        };
+        assert_eq!(of("Night Ferry"), ["bnight ferry"]);
+        assert_eq!(of("../ferry/Night.md"), ["bnight"]);
+        assert_eq!(of("ferry/Night"), ["bnight", "tferry/night"]);
     }
 }

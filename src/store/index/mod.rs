@@ -52,7 +52,7 @@ use super::snapshot::{Rows, View};
 /// So many rows of one write are merged into one.
 const MERGE: usize = if cfg!(test) { 3 } else { 16 };
 /// So many merged rows become the row that is folded.
-const FREEZE: usize = if cfg!(test) { 3 } else { 8 };
+const FREEZE: usize = if cfg!(test) { 3 } else { 15 };
 /// A write in this many folds a part of it; it is folded when the next one is due.
 const FOLD_EVERY: u64 = if cfg!(test) { 2 } else { 4 };
 // What readers overlay: unit tests come to every turn of this sooner.

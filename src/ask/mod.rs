@@ -269,7 +269,7 @@ pub fn ask(wiki: &Wiki, ctx: &Context, request: &AskRequest) -> Result<AskReport
             Err(error) => notes.push(format!("the model {} failed: {error}", model.name)),
         }
     } else if !request.no_model && !request.retrieve_only {
-        notes.push(no_model_note(models.untrusted));
+        notes.push(models.why_none());
     }
     let grounded = answered.unwrap_or_else(|| extract(&request.question, &shown));
     report.citations = shown.citations(&grounded.citations);
@@ -280,23 +280,6 @@ pub fn ask(wiki: &Wiki, ctx: &Context, request: &AskRequest) -> Result<AskReport
     }
     report.note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok(report)
-}
-
-/// Why there is no model, and what could be done.
-fn no_model_note(untrusted: bool) -> String {
-    if untrusted {
-        return "no model was used: the wiki's config.toml names some and is not trusted (`llmwiki trust`)"
-            .to_owned();
-    }
-    let found = crate::config::agents_on_path();
-    if found.is_empty() {
-        "no model was used: none is configured".to_owned()
-    } else {
-        format!(
-            "no model was used: none is configured; found on the path: {} (--model NAME)",
-            found.join(", ")
-        )
-    }
 }
 
 fn dropped(grounded: &Grounded) -> Vec<DroppedMarker> {

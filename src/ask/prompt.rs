@@ -1,7 +1,7 @@
 //! What a model is told. Source text is data: it stands between marks that it cannot know, and the
 //! instructions say that orders inside it are none.
 
-use xxhash_rust::xxh3::xxh3_64;
+use std::fmt::Write as _;
 
 use super::shown::{Place, Shown};
 use crate::code::redact;
@@ -19,37 +19,23 @@ Rules:
 
 /// The prompt for a question, and how much was redacted in it.
 pub(super) fn prompt(question: &str, shown: &Shown<'_>) -> (Prompt, u32) {
-    use std::fmt::Write as _;
-    let mut redacted = 0;
-    let mut body = String::new();
-    let mut clean = |text: &str| {
-        let found = redact(text);
-        redacted += found.secrets + found.names;
-        found.text.into_owned()
+    let question = redact(question);
+    let mut redacted = question.secrets + question.names;
+    let mut prompt = Prompt {
+        instructions: INSTRUCTIONS.to_owned(),
+        text: String::new(),
     };
-    let question = clean(question);
     for (number, excerpt) in (1..).zip(shown.excerpts()) {
-        let text = clean(&excerpt.text);
         let place = match &excerpt.place {
-            Place::Code { file } => clean(file),
+            Place::Code { file } => file.clone(),
             Place::Page { id, .. } => format!("wiki page {id}"),
         };
-        // The text cannot hold a mark that is made from it.
-        let mark = format!("{:016x}", xxh3_64(text.as_bytes()));
-        let _ = write!(
-            body,
-            "[{number}] {place}, lines {} to {}\n<excerpt {mark}>\n{}\n</excerpt {mark}>\n\n",
-            excerpt.start_line,
-            excerpt.end_line,
-            text.trim_end_matches(['\n', '\r'])
+        let heading = format!(
+            "[{number}] {place}, lines {} to {}",
+            excerpt.start_line, excerpt.end_line
         );
+        redacted += prompt.add_excerpt(&heading, &excerpt.text);
     }
-    let _ = writeln!(body, "Question: {question}");
-    (
-        Prompt {
-            instructions: INSTRUCTIONS.to_owned(),
-            text: body,
-        },
-        redacted,
-    )
+    let _ = writeln!(prompt.text, "Question: {}", question.text);
+    (prompt, redacted)
 }

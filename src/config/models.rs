@@ -114,6 +114,23 @@ impl Models {
         })
     }
 
+    /// Why there is no model, and what could be done.
+    pub fn why_none(&self) -> String {
+        if self.untrusted {
+            return "no model was used: the wiki's config.toml names some and is not trusted (`llmwiki trust`)"
+                .to_owned();
+        }
+        let found = agents_on_path();
+        if found.is_empty() {
+            "no model was used: none is configured".to_owned()
+        } else {
+            format!(
+                "no model was used: none is configured; found on the path: {} (--model NAME)",
+                found.join(", ")
+            )
+        }
+    }
+
     /// Takes over what other models are configured further up.
     pub(super) fn merge(&mut self, other: Self) {
         self.known.extend(other.known);

@@ -16,6 +16,26 @@ pub(super) struct About {
     pub(super) pages: String,
 }
 
+/// A text of a model, and what it was made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Author {
+    /// Hash of what the page would say without a model.
+    pub(super) from: String,
+    /// The model, as [`name`] spells it.
+    pub(super) by: String,
+}
+
+/// The name of a model, fit for the comment.
+pub(super) fn name(model: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
+    let plain: String = model
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .collect();
+    // Two hyphens and a bracket would end the comment.
+    plain.replace("--", "-_")
+}
+
 /// What a page says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marker {
@@ -23,6 +43,8 @@ pub(super) struct Marker {
     text: String,
     /// Hash of title and summary.
     head: String,
+    /// Where a model wrote a part of it.
+    pub(super) author: Option<Author>,
     /// On the page about the whole.
     pub(super) about: Option<About>,
 }
@@ -40,8 +62,16 @@ pub(super) fn hash(parts: &[&str]) -> String {
 }
 
 /// A body with its comment. `more` is what is said beside the body, in the frontmatter.
-pub(super) fn mark(body: &str, more: &[&str], about: Option<&About>) -> String {
+pub(super) fn mark(
+    body: &str,
+    more: &[&str],
+    author: Option<&Author>,
+    about: Option<&About>,
+) -> String {
     let body = body.trim_end();
+    let author = author.map_or_else(String::new, |author| {
+        format!(" from={} by={}", author.from, author.by)
+    });
     let about = about.map_or_else(String::new, |about| {
         format!(
             " code={} files={} pages={}",
@@ -49,7 +79,7 @@ pub(super) fn mark(body: &str, more: &[&str], about: Option<&About>) -> String {
         )
     });
     format!(
-        "{body}\n\n{OPENING}text={} head={}{about} -->\n",
+        "{body}\n\n{OPENING}text={} head={}{author}{about} -->\n",
         hash(&[body]),
         hash(more)
     )
@@ -71,6 +101,12 @@ impl Marker {
         Some(Self {
             text: field("text")?,
             head: field("head")?,
+            author: field("from").and_then(|from| {
+                Some(Author {
+                    from,
+                    by: field("by")?,
+                })
+            }),
             about: field("code").and_then(|signature| {
                 Some(About {
                     signature,
@@ -88,9 +124,14 @@ impl Marker {
 
     /// Whether body, title and summary are as they were written.
     pub(super) fn holds(&self, body: &str, more: &[&str]) -> bool {
-        let above = body.rfind(OPENING).map_or(body, |start| &body[..start]);
-        hash(&[above.trim_end()]) == self.text && hash(more) == self.head
+        hash(&[above(body)]) == self.text && hash(more) == self.head
     }
+}
+
+/// What a page says above its comment.
+pub(super) fn above(body: &str) -> &str {
+    let above = body.rfind(OPENING).map_or(body, |start| &body[..start]);
+    above.trim_end()
 }
 
 #[cfg(test)]
@@ -104,8 +145,14 @@ mod tests {
             files: 7,
             pages: "d".to_owned(),
         };
-        let body = mark("# A\n\ntext\n", &["A"], Some(&about));
+        let author = Author {
+            from: "e".to_owned(),
+            by: name("a model --> x"),
+        };
+        assert_eq!(author.by, "a_model_-___x");
+        let body = mark("# A\n\ntext\n", &["A"], Some(&author), Some(&about));
         let marker = Marker::of(&body).unwrap();
+        assert_eq!(marker.author, Some(author));
         assert_eq!(marker.about, Some(about));
         assert!(marker.holds(&body, &["A"]));
         assert!(!marker.holds(&body, &["B"]));

@@ -9,6 +9,7 @@
 
 mod map;
 mod marker;
+mod prose;
 mod sections;
 mod text;
 
@@ -20,10 +21,12 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, PageId, SourceId};
+use crate::model::{self, Model, ModelError};
 use crate::wiki::{CodeMap, Expectation, NewSource, SNAPSHOT_ORIGIN, UpsertPage, Wiki};
 
 use map::Map;
-use marker::{About, Marker};
+use marker::{About, Author, Marker};
+pub use prose::LeftOut;
 use sections::Section;
 
 /// Version of the layout of a report of `show`.
@@ -40,6 +43,10 @@ pub struct GenerateRequest {
     pub force: bool,
     /// Say what would be done, and do nothing.
     pub dry_run: bool,
+    /// The model to use.
+    pub model: Option<String>,
+    /// Use no model.
+    pub no_model: bool,
 }
 
 /// What became of a section.
@@ -60,6 +67,16 @@ pub enum SectionChange {
     Failed,
 }
 
+/// Who wrote a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SectionMode {
+    /// A model wrote its opening; the rest is made from the index.
+    Model,
+    /// All of it is made from the index.
+    Extractive,
+}
+
 /// A section.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -73,6 +90,14 @@ pub struct SectionReport {
     /// Why.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// Who wrote it; with a dry run, who would, unless the model fails.
+    pub mode: SectionMode,
+    /// What was taken out of what the model wrote.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<LeftOut>,
+    /// What else there is to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What `generate` did.
@@ -96,6 +121,12 @@ pub struct GenerateReport {
     pub withheld: Vec<String>,
     /// Secrets and names that were taken out of what is shown.
     pub redacted: u64,
+    /// The model that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What else there is to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Lines that a section cites.
@@ -161,14 +192,58 @@ impl Existing {
             .as_ref()
             .is_some_and(|marker| marker.holds(&self.body, &[&self.title, &self.summary]))
     }
+
+    fn author(&self) -> Option<&Author> {
+        self.marker.as_ref()?.author.as_ref()
+    }
+
+    /// Whether a model wrote its opening from this.
+    fn is_made_from(&self, inputs: &str) -> bool {
+        self.author().is_some_and(|author| author.from == inputs)
+    }
+
+    fn mode(&self) -> SectionMode {
+        match self.author() {
+            Some(_) => SectionMode::Model,
+            None => SectionMode::Extractive,
+        }
+    }
+}
+
+/// Who writes.
+enum Pen {
+    /// A model, as long as it answers.
+    Model(Model),
+    /// No model is there; what one wrote before is kept while what it was made from is the same.
+    Nobody,
+    /// No model is wanted.
+    Templates,
+}
+
+impl Pen {
+    /// Whether a text may stay.
+    fn keeps(&self, author: Option<&Author>) -> bool {
+        match (self, author) {
+            (Self::Model(model), Some(author)) => author.by == marker::name(&model.name),
+            (Self::Model(_), None) | (Self::Templates, Some(_)) => false,
+            (Self::Nobody, _) | (Self::Templates, None) => true,
+        }
+    }
 }
 
 /// Brings the code wiki up to date.
 ///
 /// # Errors
 /// `NOT_INITIALIZED` where no project belongs to the wiki; `INVALID_ARGUMENT` for a path that no
-/// module is at; those of the store. A page that cannot be written is reported and stops nothing.
+/// module is at, or a model that is not configured; those of the store. A page that cannot be
+/// written is reported and stops nothing, and so does a model that fails.
 pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result<GenerateReport> {
+    let pen = if request.no_model {
+        Pen::Templates
+    } else {
+        let chosen = wiki.config().models.choose(request.model.as_deref())?;
+        chosen.map_or(Pen::Nobody, Pen::Model)
+    };
     let state = wiki.code(ctx)?;
     let existing = existing(wiki, ctx)?;
     let mut report = GenerateReport {
@@ -180,16 +255,24 @@ pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result
         snapshots: 0,
         withheld: Vec::new(),
         redacted: 0,
+        model: match &pen {
+            Pen::Model(model) => Some(model.name.clone()),
+            Pen::Nobody | Pen::Templates => None,
+        },
+        note: None,
     };
-    if request.path.is_none() && is_made_from(&existing, &report.signature, ctx) {
+    if request.path.is_none() && is_made_from(&existing, &report.signature, &pen, ctx) {
         report.up_to_date = true;
         let pages = existing.iter().filter(|(_, there)| there.marker.is_some());
         report.sections = pages
-            .map(|(page, _)| SectionReport {
+            .map(|(page, there)| SectionReport {
                 id: page.strip_prefix(FOLDER).unwrap_or(page).to_owned(),
                 page: page.clone(),
                 change: SectionChange::Unchanged,
                 reason: String::new(),
+                mode: there.mode(),
+                dropped: Vec::new(),
+                note: None,
             })
             .collect();
         return Ok(report);
@@ -232,6 +315,10 @@ pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result
         request,
         code: &code,
         existing: &existing,
+        pen,
+        failures: 0,
+        unasked: 0,
+        hidden: 0,
         snapshots: BTreeMap::new(),
         preserved: BTreeSet::new(),
         sources: Vec::new(),
@@ -249,6 +336,7 @@ pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result
     }
     writer.flush(&mut report)?;
     report.sections.rotate_right(1);
+    report.note = writer.note();
     let withheld = writer.snapshots.into_iter();
     report.withheld = withheld
         .filter(|(_, id)| id.is_none())
@@ -285,7 +373,12 @@ fn hash_of_pages(said: &BTreeMap<String, String>, ctx: &Context) -> String {
 }
 
 /// Whether the pages are those that code of this signature makes, every one as it was made.
-fn is_made_from(existing: &BTreeMap<String, Existing>, signature: &str, ctx: &Context) -> bool {
+fn is_made_from(
+    existing: &BTreeMap<String, Existing>,
+    signature: &str,
+    pen: &Pen,
+    ctx: &Context,
+) -> bool {
     let whole = format!("{FOLDER}{}", sections::WHOLE[0]);
     let about = existing
         .get(&whole)
@@ -298,7 +391,7 @@ fn is_made_from(existing: &BTreeMap<String, Existing>, signature: &str, ctx: &Co
         let Some(marker) = &there.marker else {
             continue;
         };
-        if !there.is_untouched() {
+        if !there.is_untouched() || !pen.keeps(marker.author.as_ref()) {
             return false;
         }
         if *page != whole {
@@ -377,6 +470,13 @@ struct Writer<'a> {
     request: &'a GenerateRequest,
     code: &'a CodeMap,
     existing: &'a BTreeMap<String, Existing>,
+    pen: Pen,
+    /// How often the model failed, one time after another.
+    failures: u32,
+    /// Sections that it was not asked for after that.
+    unasked: u64,
+    /// Secrets and names that were kept from it.
+    hidden: u64,
     /// Snapshot of each file that was cited so far; none for one that holds secrets.
     snapshots: BTreeMap<String, Option<SourceId>>,
     /// Snapshots that are preserved, or are among the sources below.
@@ -389,7 +489,120 @@ struct Writer<'a> {
     said: BTreeMap<String, String>,
 }
 
-impl Writer<'_> {
+/// Where the opening of a section comes from.
+enum Opening<'a> {
+    /// It has none, and perhaps why.
+    None(Option<String>),
+    /// The page has it.
+    Same(&'a Author),
+    /// A model would be asked.
+    Wanted,
+    /// A model wrote it.
+    Written(prose::Read),
+}
+
+/// After so many failures one after another a model is not asked again.
+const MOST_FAILURES: u32 = 2;
+
+impl<'a> Writer<'a> {
+    fn author(&self, inputs: &str) -> Author {
+        let by = match &self.pen {
+            Pen::Model(model) => marker::name(&model.name),
+            Pen::Nobody | Pen::Templates => String::new(),
+        };
+        Author {
+            from: inputs.to_owned(),
+            by,
+        }
+    }
+
+    /// What there is to say at the end.
+    fn note(&self) -> Option<String> {
+        let mut notes = Vec::new();
+        let models = &self.wiki.config().models;
+        if models.untrusted && matches!(self.pen, Pen::Nobody) {
+            notes.push(models.why_none());
+        }
+        if self.hidden > 0 {
+            notes.push(format!(
+                "{} secrets or names were kept from the model",
+                self.hidden
+            ));
+        }
+        if self.unasked > 0 {
+            notes.push(format!(
+                "the model failed {MOST_FAILURES} times one after another and was not asked for {} \
+                 sections; run again to ask for them",
+                self.unasked
+            ));
+        }
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    /// The opening of a section: the one that its page has, where that was made from the same, else
+    /// one that the model is asked for.
+    fn opening(
+        &mut self,
+        section: &Section,
+        ids: &BTreeMap<&str, SourceId>,
+        outline: &str,
+        inputs: &str,
+        there: Option<&'a Existing>,
+    ) -> Result<Opening<'a>> {
+        if let Some(author) = there
+            .filter(|there| there.is_untouched())
+            .and_then(Existing::author)
+            && author.from == inputs
+            && self.pen.keeps(Some(author))
+        {
+            return Ok(Opening::Same(author));
+        }
+        let Pen::Model(model) = &self.pen else {
+            return Ok(Opening::None(None));
+        };
+        // A page of a person's own is not written anyway.
+        if there.is_some_and(|there| !there.is_untouched()) && !self.request.force {
+            return Ok(Opening::None(None));
+        }
+        let shown = prose::Shown::of(section, self.code, |file| ids.contains_key(file));
+        if shown.is_empty() {
+            return Ok(Opening::None(None));
+        }
+        if self.request.dry_run {
+            return Ok(Opening::Wanted);
+        }
+        if self.failures >= MOST_FAILURES {
+            self.unasked += 1;
+            return Ok(Opening::None(None));
+        }
+        let (prompt, hidden) = shown.prompt(&section.title, outline);
+        self.hidden += u64::from(hidden);
+        match model::complete(model, &prompt, self.ctx) {
+            Ok(written) => {
+                self.failures = 0;
+                let read = shown.read(&written);
+                if read.opening.is_some() {
+                    return Ok(Opening::Written(read));
+                }
+                Ok(Opening::None(Some(format!(
+                    "what {} wrote cites nothing that holds",
+                    model.name
+                ))))
+            }
+            Err(ModelError::Aborted) => Err(Error::new(
+                ErrorCode::Aborted,
+                "the operation was cancelled",
+            )),
+            Err(error) => {
+                self.failures += 1;
+                Ok(Opening::None(Some(format!(
+                    "the model {} failed: {error}",
+                    model.name
+                ))))
+            }
+        }
+    }
+
     /// The snapshot of a file; none for one that holds secrets.
     fn snapshot(&mut self, path: &str) -> Option<SourceId> {
         if let Some(known) = self.snapshots.get(path) {
@@ -406,7 +619,8 @@ impl Writer<'_> {
     /// Renders a section, and has its page written if it is not as it should be.
     fn put(&mut self, mut section: Section, report: &mut GenerateReport) -> Result<()> {
         let page = section.page();
-        section.fit(usize::try_from(self.ctx.limits.max_page_bytes).unwrap_or(usize::MAX));
+        let most = usize::try_from(self.ctx.limits.max_page_bytes).unwrap_or(usize::MAX);
+        section.fit(most);
         let files = section.files();
         let mut ids: BTreeMap<&str, SourceId> = BTreeMap::new();
         for path in &files {
@@ -420,8 +634,44 @@ impl Writer<'_> {
             // files.
             ids.insert("", SourceId::of(listing));
         }
-        let (body, redacted) = section.render(&ids);
+        let (outline, mut redacted) = section.render(&ids);
+        let there = self.existing.get(&page);
+        let inputs = marker::hash(&[
+            &prose::REVISION.to_string(),
+            &section.title,
+            &section.summary,
+            &outline,
+        ]);
+        let opening = self.opening(&section, &ids, &outline, &inputs, there)?;
+        let (mut dropped, mut note) = (Vec::new(), None);
+        let mut author = None;
+        let body = match opening {
+            Opening::None(why) => {
+                note = why;
+                outline
+            }
+            Opening::Same(same) => {
+                author = Some(same.clone());
+                there.map_or(outline, |there| marker::above(&there.body).to_owned())
+            }
+            Opening::Wanted => {
+                author = Some(self.author(&inputs));
+                outline
+            }
+            Opening::Written(read) => {
+                author = Some(self.author(&inputs));
+                redacted += read.redacted;
+                dropped = read.dropped;
+                section.open_with(read.opening.unwrap_or_default());
+                section.fit(most);
+                section.render(&ids).0
+            }
+        };
         report.redacted += u64::from(redacted);
+        let mode = match author {
+            Some(_) => SectionMode::Model,
+            None => SectionMode::Extractive,
+        };
         let about = (section.id == sections::WHOLE[0]).then(|| About {
             signature: self.code.signature.clone(),
             files: self.code.files.len() as u64,
@@ -431,13 +681,17 @@ impl Writer<'_> {
                 None => hash_of_pages(&self.said, self.ctx),
             },
         });
-        let body = marker::mark(&body, &[&section.title, &section.summary], about.as_ref());
+        let body = marker::mark(
+            &body,
+            &[&section.title, &section.summary],
+            author.as_ref(),
+            about.as_ref(),
+        );
         if let Some(marker) = Marker::of(&body)
             && about.is_none()
         {
             self.said.insert(page.clone(), marker.said());
         }
-        let there = self.existing.get(&page);
         let (change, reason) = match there {
             Some(there) if there.body == body && there.is_untouched() => {
                 (SectionChange::Unchanged, "")
@@ -446,6 +700,9 @@ impl Writer<'_> {
                 SectionChange::Edited,
                 "its page was edited by hand; --force writes it anew",
             ),
+            Some(there) if there.author() != author.as_ref() && there.is_made_from(&inputs) => {
+                (SectionChange::Updated, "another hand writes its opening")
+            }
             Some(_) => (SectionChange::Updated, "what it is made from changed"),
             None => (SectionChange::Created, "it has no page"),
         };
@@ -455,6 +712,9 @@ impl Writer<'_> {
             page: page.clone(),
             change,
             reason: reason.to_owned(),
+            mode,
+            dropped,
+            note,
         });
         if self.request.dry_run
             || !matches!(change, SectionChange::Updated | SectionChange::Created)
@@ -567,6 +827,9 @@ fn remove(
         page: page.to_owned(),
         change: SectionChange::Removed,
         reason: "its subject is gone".to_owned(),
+        mode: there.mode(),
+        dropped: Vec::new(),
+        note: None,
     };
     if !request.force && !there.is_untouched() {
         done.change = SectionChange::Edited;

@@ -35,7 +35,8 @@ pub(super) struct Section {
 }
 
 /// A piece of text.
-enum Part {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
     /// Markdown.
     Text(String),
     /// A link to lines.
@@ -70,6 +71,32 @@ impl Section {
             Part::Text(_) => None,
         });
         cited.collect()
+    }
+
+    /// Lines that it cites, each once, in order.
+    pub(super) fn cited(&self) -> Vec<(&str, u32, u32)> {
+        let mut cited: Vec<(&str, u32, u32)> = Vec::new();
+        for part in &self.parts {
+            if let Part::Cite { file, first, last } = part
+                && !cited.contains(&(file, *first, *last))
+            {
+                cited.push((file, *first, *last));
+            }
+        }
+        cited
+    }
+
+    /// Puts a text below the title.
+    pub(super) fn open_with(&mut self, opening: Vec<Part>) {
+        let mut parts = std::mem::take(&mut self.parts).into_iter();
+        let first = parts.next();
+        if let Some(Part::Text(first)) = &first {
+            let (title, rest) = first.split_once("\n\n").unwrap_or((first, ""));
+            self.parts.push(Part::Text(format!("{title}\n\n")));
+            self.parts.extend(opening);
+            self.text(&format!("\n\n{rest}"));
+        }
+        self.parts.extend(parts);
     }
 
     /// Leaves out what does not fit on a page of this size, and says so.

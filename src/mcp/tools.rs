@@ -28,7 +28,7 @@ fn tool(name: &'static str, operation: &OperationEntry) -> Tool {
         .destructive(writes && operation.destructive)
         // The same call again finds its work done.
         .idempotent(true)
-        .open_world(operation.effect == Effect::ReachesOut);
+        .open_world(operation.reaches_out);
     Tool::new(name, description, schema::of_arguments(&request))
         .with_title(title)
         .with_raw_output_schema(schema::of_answer(&(operation.report_schema)()).into())

@@ -8,8 +8,12 @@ mod command;
 #[cfg(feature = "net")]
 mod http;
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::code::redact;
 use crate::context::Context;
 
 pub use crate::config::{Model, ModelKind};
@@ -69,7 +73,7 @@ fn said(text: &str) -> String {
     if text.is_empty() {
         String::new()
     } else {
-        format!(": {}", crate::code::redact(text).text)
+        format!(": {}", redact(text).text)
     }
 }
 
@@ -80,6 +84,24 @@ pub struct Prompt {
     pub instructions: String,
     /// The question with its evidence.
     pub text: String,
+}
+
+impl Prompt {
+    /// Adds lines of a file or page, below a heading, without secrets and names, between marks that
+    /// they cannot hold. Answers how much was taken out.
+    pub fn add_excerpt(&mut self, heading: &str, text: &str) -> u32 {
+        let heading = redact(heading);
+        let clean = redact(text);
+        // The text cannot hold a mark that is made from it.
+        let mark = format!("{:016x}", xxh3_64(clean.text.as_bytes()));
+        let _ = write!(
+            self.text,
+            "{}\n<excerpt {mark}>\n{}\n</excerpt {mark}>\n\n",
+            heading.text,
+            clean.text.trim_end_matches(['\n', '\r'])
+        );
+        heading.secrets + heading.names + clean.secrets + clean.names
+    }
 }
 
 /// Asks a model.

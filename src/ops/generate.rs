@@ -13,7 +13,9 @@ use crate::wiki::Wiki;
 ///
 /// Pages below code/ say what the project is, how it is laid out, what each module defines and
 /// who uses it. Each statement links to a preserved snapshot of the lines that it was made from.
-/// Only what changed is written; a page that was edited by hand is kept.
+/// Only what changed is written; a page that was edited by hand is kept. Where a model is
+/// configured or named, it writes an opening to each page from the lines that the page cites; its
+/// citations are those of the index, and one that fails never fails the command.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
@@ -31,6 +33,17 @@ pub struct Generate {
     #[serde(default)]
     #[cfg_attr(feature = "cli", arg(long))]
     pub dry_run: bool,
+    /// Name of the model that writes openings.
+    #[serde(default)]
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_name = "NAME", conflicts_with = "no_model")
+    )]
+    pub model: Option<String>,
+    /// Use no model, and take out what one wrote.
+    #[serde(default)]
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub no_model: bool,
 }
 
 impl Operation for Generate {
@@ -38,6 +51,7 @@ impl Operation for Generate {
     const EFFECT: Effect = Effect::Writes;
     const MCP: Option<&'static str> = Some("llmwiki_generate");
     const DESTRUCTIVE: bool = true;
+    const REACHES_OUT: bool = true;
     type Report = GenerateReport;
 
     fn run(self, wiki: &Wiki, ctx: &Context) -> Result<GenerateReport> {
@@ -48,6 +62,8 @@ impl Operation for Generate {
                 path: self.path,
                 force: self.force,
                 dry_run: self.dry_run,
+                model: self.model,
+                no_model: self.no_model,
             },
         )
     }

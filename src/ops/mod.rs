@@ -72,6 +72,8 @@ pub trait Operation: DeserializeOwned + JsonSchema {
     const MCP: Option<&'static str>;
     /// Whether it may replace or remove what was there; only said of what writes.
     const DESTRUCTIVE: bool = false;
+    /// Whether it may open sockets or start processes.
+    const REACHES_OUT: bool = matches!(Self::EFFECT, Effect::ReachesOut);
     /// How to ask for less, for callers whose answer had to be cut: one sentence.
     const NARROW: &'static str = "Ask for less to see the rest.";
     /// What it answers.
@@ -95,6 +97,8 @@ pub struct OperationEntry {
     pub mcp: Option<&'static str>,
     /// Whether it may replace or remove what was there.
     pub destructive: bool,
+    /// Whether it may open sockets or start processes.
+    pub reaches_out: bool,
     /// How to ask for less, for callers whose answer had to be cut.
     pub narrow: &'static str,
     /// JSON schema of the request.
@@ -112,6 +116,7 @@ pub(crate) const fn entry<O: Operation>() -> OperationEntry {
         effect: O::EFFECT,
         mcp: O::MCP,
         destructive: O::DESTRUCTIVE,
+        reaches_out: O::REACHES_OUT,
         narrow: O::NARROW,
         request_schema: || schema_of::<O>(SchemaSettings::draft2020_12()),
         report_schema: || schema_of::<O::Report>(SchemaSettings::draft2020_12().for_serialize()),

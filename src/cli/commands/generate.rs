@@ -14,6 +14,7 @@ use crate::tree;
 
 impl Command for Generate {
     type Args = Self;
+    const NEEDS_USER_SETTINGS: bool = true;
     const SHOWS_PROGRESS: bool = true;
 
     fn execute(mut args: Self, session: &Session) -> Result<Exit, Failure> {
@@ -56,6 +57,20 @@ impl Command for Generate {
                 "cited by line and not preserved, since they hold secrets: {}",
                 report.withheld.join(", ")
             ));
+        }
+        for section in &report.sections {
+            for dropped in &section.dropped {
+                console.warn(&format!(
+                    "{}: left out {}: {}",
+                    section.id, dropped.marker, dropped.reason
+                ));
+            }
+            if let Some(note) = &section.note {
+                console.warn(&format!("{}: {note}", section.id));
+            }
+        }
+        if let Some(note) = &report.note {
+            console.note(note);
         }
         if report.redacted > 0 {
             console.note(&format!(

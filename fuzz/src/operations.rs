@@ -422,12 +422,17 @@ impl World {
     fn restore_missing(&mut self, at: usize) {
         match self.wikis[at].restore(&self.ctx, &RestoreRequest::Missing, false) {
             Ok(report) => {
+                let mut refused = Vec::new();
                 for item in report.items {
                     let Some(name) = item.path.strip_prefix("pages/") else {
                         continue;
                     };
                     let name = name.strip_suffix(".md").unwrap();
                     let id = IDS.iter().find(|id| **id == name).unwrap();
+                    if item.action == "refused" {
+                        refused.push((id, item));
+                        continue;
+                    }
                     assert!(!self.files.contains_key(id), "{id} was not missing");
                     let text = fs::read(self.file(id)).unwrap();
                     let hash = ContentHash::of(&text);
@@ -436,6 +441,12 @@ impl World {
                         "a text that was never there"
                     );
                     self.replace(id, Some(text));
+                }
+                for (id, item) in refused {
+                    let twin = |other: &&str| other != id && other.eq_ignore_ascii_case(id);
+                    let lacks_sources = self.sources.len() < SOURCES.len();
+                    assert!(self.files.keys().any(twin) || lacks_sources, "{item:?}");
+                    assert!(!self.files.contains_key(id), "{id} was not missing");
                 }
             }
             Err(error) => {

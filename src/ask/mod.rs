@@ -149,15 +149,16 @@ const GENERATED: &str = "code/";
 /// Answers a question.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` for a blank question, a number of excerpts out of range, or a model that is
-/// not configured; `NOT_INITIALIZED`; those of the store. A model that fails is no error.
+/// `INVALID_ARGUMENT` for a blank question, or a model that is not configured; `LIMIT_EXCEEDED`
+/// for a number of excerpts out of range; `NOT_INITIALIZED`; those of the store. A model that fails is no error.
 pub fn ask(wiki: &Wiki, ctx: &Context, request: &AskRequest) -> Result<AskReport> {
     let k = request.k.unwrap_or(EXCERPTS);
     if !(1..=MOST_EXCERPTS).contains(&k) {
         return Err(Error::new(
-            ErrorCode::InvalidArgument,
-            format!("k is {k}, it must be 1 to {MOST_EXCERPTS}"),
-        ));
+            ErrorCode::LimitExceeded,
+            format!("k {k} is not between 1 and {MOST_EXCERPTS}"),
+        )
+        .with_hint("leave it out for the default"));
     }
     if code_query(&request.question).is_empty() {
         return Err(Error::new(

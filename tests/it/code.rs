@@ -229,6 +229,10 @@ fn a_model_that_fails_or_says_nothing_never_fails_the_command() {
             "{answer}"
         );
     }
+    for k in ["0", "51"] {
+        let refused = shell.run(["ask", "port", "-k", k, "--json"]);
+        assert_eq!(refused.error_code(), "LIMIT_EXCEEDED");
+    }
     let refused = shell.run(["ask", "port", "--model", "nobody", "--json"]);
     assert_eq!(
         (refused.status, refused.error_code().as_str()),

@@ -281,6 +281,21 @@ fn the_console_names_a_part_of_the_project_or_another_project() {
     let there = generate(&shell, &[other.path().to_str().unwrap()]);
     assert_eq!(there["sections"].as_array().unwrap().len(), 5);
     assert!(other.path().join(".llmwiki/pages/code/index.md").exists());
+    // A part that has a wiki of its own is a project of its own.
+    shell.write("inner/b.py", "def question():\n    return 6 * 9\n");
+    assert!(
+        generate(&shell, &["inner"])["project"] == all["project"],
+        "it has none yet"
+    );
+    shell.run(["--root", "inner/.llmwiki", "init"]).done();
+    let inner = generate(&shell, &["inner"]);
+    assert_eq!(inner["project"], "inner");
+    assert!(
+        shell
+            .path()
+            .join("inner/.llmwiki/pages/code/index.md")
+            .exists()
+    );
     // Where a project was named, nothing beside it is meant.
     let refused = shell.run([
         "--project",

@@ -29,17 +29,26 @@ impl Command for Generate {
             let project = session.wiki.project_directory()?;
             Ok::<_, Failure>(place.strip_prefix(project).ok().map(Path::to_owned))
         };
-        if let Ok(Some(part)) = part(session) {
+        // A project of its own, unless another one was named.
+        let other = if session.names_its_place() {
+            None
+        } else {
+            Some(session.started_in(&place)?)
+        };
+        let has_wiki = |other: &&Session| {
+            other.wiki.root() != session.wiki.root() && tree::resolved(other.wiki.root()).is_some()
+        };
+        if other.as_ref().filter(has_wiki).is_none()
+            && let Ok(Some(part)) = part(session)
+        {
             args.path = some_part(&part);
             return session.run(args);
         }
-        // A project of its own, unless another one was named.
-        if !session.names_its_place() {
-            let other = session.started_in(&place)?;
-            if let Some(part) = part(&other)? {
-                args.path = some_part(&part);
-                return other.run(args);
-            }
+        if let Some(other) = other
+            && let Some(part) = part(&other)?
+        {
+            args.path = some_part(&part);
+            return other.run(args);
         }
         Err(Error::new(
             ErrorCode::InvalidArgument,

@@ -300,6 +300,7 @@ fn search_wiki(root: &Path, collection: &Collection, analysis: &str) -> Result<R
         let request = SearchRequest {
             query: query.text.clone(),
             limit: Some(DEPTH),
+            explain: false,
         };
         let hits = match wiki.search(&ctx, &request) {
             Ok(report) => report.hits,

@@ -515,6 +515,7 @@ impl World {
         let request = SearchRequest {
             query: query.into(),
             limit: None,
+            explain: false,
         };
         let report = self.wikis[at].search(&self.ctx, &request).unwrap();
         let pages = report.hits.iter().map(|hit| hit.page_id.clone()).collect();
@@ -542,6 +543,7 @@ impl World {
         let request = SearchRequest {
             query: "common".into(),
             limit: None,
+            explain: false,
         };
         let report = self.wikis[at].search(&self.ctx, &request).unwrap();
         assert_eq!(report.pending, 0);

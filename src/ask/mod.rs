@@ -299,6 +299,7 @@ fn pages(wiki: &Wiki, ctx: &Context, question: &str, most: usize) -> Result<Vec<
     let request = SearchRequest {
         query: question.to_owned(),
         limit: Some(most.saturating_mul(4)),
+        explain: false,
     };
     let found = match wiki.search(ctx, &request) {
         Ok(found) => found,

@@ -45,6 +45,9 @@ pub struct Search {
     /// What to look through: pages (the default), code, or all.
     #[serde(default, rename = "in")]
     pub scope: Scope,
+    /// Say of each section where its score comes from: the terms and what each adds.
+    #[serde(default)]
+    pub explain: bool,
 }
 
 /// A hit: a section of a page, or a stretch of code.
@@ -99,6 +102,7 @@ impl Operation for Search {
                 &SearchRequest {
                     query: self.query.clone(),
                     limit: self.limit,
+                    explain: self.explain,
                 },
             )?;
             answer.did_you_mean = report.did_you_mean;

@@ -12,6 +12,7 @@ mod lint;
 mod pages;
 mod restore;
 mod search;
+mod snippet;
 mod sources;
 mod status;
 mod style;

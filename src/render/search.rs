@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::snippet::snippet;
 use super::style::{Palette, safe, safe_line};
 use crate::ops::{FoundHit, SearchAnswer};
-use crate::wiki::{CodeHit, SearchHit};
+use crate::wiki::{CodeHit, Explanation, SearchHit};
 
 /// The hits, best first; nothing when there are none.
 pub(crate) fn search(report: &SearchAnswer, palette: Palette) -> String {
@@ -34,14 +35,43 @@ pub(crate) fn search(report: &SearchAnswer, palette: Palette) -> String {
             String::new()
         };
         let _ = writeln!(out, "  {}{score}", trail(hit));
-        for line in snippet(hit, palette)
+        for line in snippet(&hit.snippet, &hit.matches, palette)
             .lines()
             .filter(|line| !line.trim().is_empty())
         {
             let _ = writeln!(out, "    {line}");
         }
+        if let Some(explanation) = &hit.explanation {
+            explain(explanation, &mut out, palette);
+        }
     }
     out
+}
+
+/// What each term adds to a score, a line each.
+fn explain(explanation: &Explanation, out: &mut String, palette: Palette) {
+    for share in &explanation.terms {
+        let times = if share.count > 1 {
+            format!(" x {}", share.count)
+        } else {
+            String::new()
+        };
+        let line = format!(
+            "{:8.3}  {}{times}: {} here, in {} of {} sections (idf {:.3})",
+            share.score,
+            safe_line(&share.term),
+            share.frequency,
+            share.document_frequency,
+            explanation.section_count,
+            share.idf
+        );
+        let _ = writeln!(out, "    {}", palette.dim(&line));
+    }
+    let line = format!(
+        "the section has {} terms, {:.1} is the average; k1 {}, b {}",
+        explanation.length, explanation.average_length, explanation.k1, explanation.b
+    );
+    let _ = writeln!(out, "    {}", palette.dim(&line));
 }
 
 fn code(hit: &CodeHit, out: &mut String, palette: Palette) {
@@ -70,23 +100,6 @@ fn trail(hit: &SearchHit) -> String {
     safe_line(&parts.join(" > ")).into_owned()
 }
 
-fn snippet(hit: &SearchHit, palette: Palette) -> String {
-    let mut out = String::new();
-    let mut from = 0;
-    for &(start, end) in &hit.matches {
-        let (Some(before), Some(word)) =
-            (hit.snippet.get(from..start), hit.snippet.get(start..end))
-        else {
-            continue;
-        };
-        out.push_str(&safe(before));
-        out.push_str(&palette.matched(&safe(word)));
-        from = end;
-    }
-    out.push_str(&safe(hit.snippet.get(from..).unwrap_or_default()));
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +115,7 @@ mod tests {
             snippet: snippet.into(),
             matches: matches.to_vec(),
             source_ids: Vec::new(),
+            explanation: None,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::id::{PageId, SourceId};
 use crate::page::{self, Page, Section};
 use crate::search::topk::Hit;
-use crate::search::{Candidate, Query, snippet};
+use crate::search::{Candidate, Query, WEIGHT_UNIT, bm25, snippet};
 use crate::store::index::{IndexReader, IndexSet};
 use crate::store::{PageRecord, SectionRecord, StoreError};
 
@@ -26,6 +26,45 @@ pub struct SearchRequest {
     pub query: String,
     /// At most this many hits; `max_results` when not given.
     pub limit: Option<usize>,
+    /// Say where each score comes from.
+    pub explain: bool,
+}
+
+/// What one term of the query adds to a score.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TermShare {
+    /// The term, as the index has it.
+    pub term: String,
+    /// How often it counts: once for each time that it stands in the query.
+    pub count: u32,
+    /// Number of sections that hold it.
+    pub document_frequency: u64,
+    /// How telling it is: `ln(1 + (N - df + 0.5) / (df + 0.5))`.
+    pub idf: f64,
+    /// How often it stands in the section, weighted by fields (docs/search.md).
+    pub frequency: f64,
+    /// What it adds: `count * idf * frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * length /
+    /// averageLength))`.
+    pub score: f64,
+}
+
+/// Where the score of a section comes from: the shares of its terms sum to it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The terms of the query that the section holds, in the order in which they are summed.
+    pub terms: Vec<TermShare>,
+    /// Length of the section in terms.
+    pub length: u32,
+    /// Average length of all sections.
+    pub average_length: f64,
+    /// Number of all sections.
+    pub section_count: u64,
+    /// How soon more of a term stops to add.
+    pub k1: f64,
+    /// How much length counts.
+    pub b: f64,
 }
 
 /// One section that was found.
@@ -50,6 +89,9 @@ pub struct SearchHit {
     pub matches: Vec<(usize, usize)>,
     /// Sources that the page cites.
     pub source_ids: Vec<String>,
+    /// Where the score comes from, if that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
 }
 
 /// Sections, best first.
@@ -204,6 +246,54 @@ impl Library<'_> {
     }
 }
 
+/// Where the scores of hits come from.
+fn explain(
+    reader: &IndexReader<'_>,
+    query: &Query,
+    hits: &[Hit],
+) -> Result<Vec<Explanation>, StoreError> {
+    let scorer = reader.scorer();
+    let section_count = reader.document_count();
+    let mut explanations: Vec<Explanation> = hits
+        .iter()
+        .map(|hit| Explanation {
+            terms: Vec::new(),
+            length: reader.length(hit.section).unwrap_or(0),
+            average_length: scorer.avg,
+            section_count,
+            k1: scorer.k1,
+            b: scorer.b,
+        })
+        .collect();
+    for (term, count) in &query.terms {
+        let document_frequency = reader.document_frequency(term)?;
+        if document_frequency == 0 || *count == 0 {
+            continue;
+        }
+        let idf = bm25::idf(section_count, document_frequency);
+        let weights: HashMap<u32, u32> = reader
+            .postings(term)?
+            .into_iter()
+            .map(|posting| (posting.section, posting.weight))
+            .collect();
+        for (hit, explanation) in hits.iter().zip(&mut explanations) {
+            let Some(&weight) = weights.get(&hit.section) else {
+                continue;
+            };
+            let score = scorer.term_score(idf, weight, explanation.length) * f64::from(*count);
+            explanation.terms.push(TermShare {
+                term: term.clone(),
+                count: *count,
+                document_frequency,
+                idf,
+                frequency: f64::from(weight) / f64::from(WEIGHT_UNIT),
+                score,
+            });
+        }
+    }
+    Ok(explanations)
+}
+
 impl Wiki {
     /// Searches, after taking in what changed in the tree. The hits are the exact best of the
     /// score.
@@ -256,6 +346,7 @@ impl Wiki {
             pages: HashMap::new(),
         };
         let (mut note, mut did_you_mean) = (None, None);
+        let mut explanations = Vec::new();
         let found = if query.only_filters() {
             library.list(ctx, &query, limit)?
         } else {
@@ -281,8 +372,12 @@ impl Wiki {
             if found.is_empty() {
                 did_you_mean = wording::correct(&reader, &mut library, &request.query, &query)?;
             }
+            if request.explain {
+                explanations = explain(&reader, &query, &found)?;
+            }
             found
         };
+        let mut explanations = explanations.into_iter();
         let mut hits = Vec::with_capacity(found.len());
         for hit in found {
             ctx.check()?;
@@ -310,6 +405,7 @@ impl Wiki {
                     .iter()
                     .map(SourceId::to_string)
                     .collect(),
+                explanation: explanations.next(),
             });
         }
         Ok(SearchReport {

@@ -33,7 +33,7 @@ pub use code_find::{
 };
 pub use code_map::{CodeMap, CodeMapFile, CodeState};
 pub use export::ExportReport;
-pub use find::{SearchHit, SearchReport, SearchRequest};
+pub use find::{Explanation, SearchHit, SearchReport, SearchRequest, TermShare};
 pub use gc::{GcReport, SNAPSHOT_ORIGIN, UncitedSnapshot};
 pub use history::{HistoryReport, HistoryRequest, RevisionReport};
 pub use import::{ImportFailure, ImportReport};

@@ -67,6 +67,7 @@ fn a_truncated_moment_is_waited_out() {
     let request = SearchRequest {
         query: "alpha".into(),
         limit: None,
+        explain: false,
     };
     let report = wiki.wiki.search(&wiki.ctx, &request).unwrap();
     assert_eq!(
@@ -94,6 +95,7 @@ fn a_page_that_stays_invalid_is_kept_out_and_named() {
     let request = SearchRequest {
         query: "alpha beta".into(),
         limit: None,
+        explain: false,
     };
     let report = wiki.wiki.search(&wiki.ctx, &request).unwrap();
     let pages: Vec<&str> = report.hits.iter().map(|hit| hit.page_id.as_str()).collect();
@@ -420,6 +422,7 @@ fn nothing_is_taken_in_while_git_is_at_work() {
     let request = SearchRequest {
         query: "beta".into(),
         limit: None,
+        explain: false,
     };
     let report = wiki.wiki.search(&wiki.ctx, &request).unwrap();
     assert_eq!((report.hits.len(), report.pending), (0, 1));

@@ -255,6 +255,7 @@ fn any_flipped_bit_of_the_store_is_mended_and_sources_stay_intact() {
         let request = llmwiki::wiki::SearchRequest {
             query: "beta".into(),
             limit: None,
+            explain: false,
         };
         // Looking says what is wrong, whatever it is, and changes nothing.
         let verified = next.wiki.verify(&next.ctx);

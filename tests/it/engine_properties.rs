@@ -48,6 +48,7 @@ fn answers(wiki: &TestWiki) -> Vec<(String, u32, u32, u64)> {
             let request = SearchRequest {
                 query: query.into(),
                 limit: None,
+                explain: false,
             };
             wiki.wiki.search(&wiki.ctx, &request).unwrap().hits
         })

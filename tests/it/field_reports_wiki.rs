@@ -174,6 +174,7 @@ impl Play {
         let request = SearchRequest {
             query: query.to_owned(),
             limit: None,
+            explain: false,
         };
         self.wiki.wiki.search(&self.wiki.ctx, &request)
     }

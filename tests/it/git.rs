@@ -77,6 +77,7 @@ fn switching_branches_under_readers_and_a_writer_settles_and_loses_nothing() {
                     let request = llmwiki::wiki::SearchRequest {
                         query: "number7".into(),
                         limit: None,
+                        explain: false,
                     };
                     reader.wiki.search(&reader.ctx, &request).unwrap();
                 }

@@ -575,6 +575,7 @@ fn a_page_of_many_sections_in_doubt_is_reported() {
         let request = SearchRequest {
             query: "part".to_owned(),
             limit: None,
+            explain: false,
         };
         wiki.search(&Context::default(), &request).unwrap()
     };

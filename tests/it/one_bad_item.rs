@@ -49,6 +49,7 @@ fn find(wiki: &TestWiki, query: &str) -> Result<Vec<(String, u32, f64)>, ErrorCo
     let request = SearchRequest {
         query: query.into(),
         limit: None,
+        explain: false,
     };
     let report = wiki.wiki.search(&wiki.ctx, &request);
     report
@@ -146,6 +147,7 @@ fn a_log_of_events_that_cannot_be_read_stops_no_source_and_is_named() {
             let request = SearchRequest {
                 query: "words".into(),
                 limit: None,
+                explain: false,
             };
             let report = wiki.wiki.search(&ctx, &request).unwrap();
             assert_eq!(report.hits.len(), 2, "{spoil}");

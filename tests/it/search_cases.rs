@@ -94,6 +94,7 @@ fn hits(wiki: &TestWiki, query: &str) -> Vec<SearchHit> {
     let request = SearchRequest {
         query: query.into(),
         limit: Some(LIMIT),
+        explain: true,
     };
     match wiki.wiki.search(&wiki.ctx, &request) {
         Ok(report) => report.hits,
@@ -216,12 +217,56 @@ fn search_cases_are_two_hundred_and_each_expects_something() {
 }
 
 #[test]
+fn the_shares_of_the_terms_sum_to_the_score() {
+    let wiki = wiki_of(&data::<Vec<Page>>("pages.json"));
+    let mut looked_at = 0;
+    // Also while changes wait beside the postings, and after they came to them.
+    for state in 0..2 {
+        for case in data::<Vec<Case>>("cases.json") {
+            for hit in hits(&wiki, &case.query) {
+                let Some(explanation) = hit.explanation else {
+                    // A query without words ranks nothing.
+                    assert!(hit.score == 0.0, "{}", case.query);
+                    continue;
+                };
+                let sum = explanation
+                    .terms
+                    .iter()
+                    .fold(0.0, |sum, share| sum + share.score);
+                assert!(
+                    sum.to_bits() == hit.score.to_bits(),
+                    "{}: {sum} and {}",
+                    case.query,
+                    hit.score
+                );
+                for share in &explanation.terms {
+                    let norm = f64::from(explanation.length) / explanation.average_length;
+                    let norm = explanation.k1 * (1.0 - explanation.b + explanation.b * norm);
+                    let score = f64::from(share.count)
+                        * share.idf
+                        * share.frequency
+                        * (explanation.k1 + 1.0)
+                        / (share.frequency + norm);
+                    assert!((score - share.score).abs() < 1e-9, "{share:?}");
+                }
+                looked_at += 1;
+            }
+        }
+        if state == 0 {
+            wiki.wiki.reindex(&wiki.ctx).unwrap();
+        }
+    }
+    assert!(looked_at > 500, "{looked_at}");
+}
+
+#[test]
 fn a_misspelt_word_is_corrected_and_a_quotation_in_a_question_is_no_condition() {
     let wiki = wiki_of(&data::<Vec<Page>>("pages.json"));
     let search = |query: &str| {
         let request = SearchRequest {
             query: query.into(),
             limit: None,
+            explain: false,
         };
         wiki.wiki.search(&wiki.ctx, &request).unwrap()
     };

@@ -126,6 +126,7 @@ fn killed_writers_and_steady_readers_keep_every_acknowledged_write() {
                     let request = llmwiki::wiki::SearchRequest {
                         query: "text".into(),
                         limit: None,
+                        explain: false,
                     };
                     let report = reader.wiki.search(&reader.ctx, &request).unwrap();
                     for hit in &report.hits {

@@ -89,6 +89,7 @@ impl TestWiki {
         let request = SearchRequest {
             query: query.into(),
             limit: None,
+            explain: false,
         };
         let report = self.wiki.search(&self.ctx, &request).unwrap();
         report.hits.into_iter().map(|hit| hit.page_id).collect()

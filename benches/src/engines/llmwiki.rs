@@ -207,6 +207,7 @@ pub fn answer(wiki: &Wiki, query: &str) -> Result<usize> {
     let request = SearchRequest {
         query: query.to_owned(),
         limit: Some(HITS),
+        explain: false,
     };
     Ok(wiki.search(&Context::default(), &request)?.hits.len())
 }

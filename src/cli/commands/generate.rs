@@ -35,10 +35,10 @@ impl Command for Generate {
         } else {
             Some(session.started_in(&place)?)
         };
-        let has_wiki = |other: &&Session| {
+        let has_wiki = |other: &Session| {
             other.wiki.root() != session.wiki.root() && tree::resolved(other.wiki.root()).is_some()
         };
-        if other.as_ref().filter(has_wiki).is_none()
+        if !other.as_ref().is_some_and(has_wiki)
             && let Ok(Some(part)) = part(session)
         {
             args.path = some_part(&part);

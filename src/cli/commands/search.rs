@@ -25,6 +25,9 @@ pub(crate) struct SearchArgs {
     /// What to look through
     #[arg(long = "in", value_enum, value_name = "WHAT", default_value = "pages")]
     scope: Scope,
+    /// Say of each section where its score comes from: the terms and what each adds
+    #[arg(long)]
+    explain: bool,
 }
 
 impl Command for Search {
@@ -36,6 +39,7 @@ impl Command for Search {
             query: args.words.join(" "),
             limit: args.limit,
             scope: args.scope,
+            explain: args.explain,
         })
     }
 

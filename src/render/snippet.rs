@@ -1,0 +1,251 @@
+//! A snippet as a terminal shows it: the words of the Markdown without its marks.
+//!
+//! Reports keep the original text; only here link targets, emphasis, heading marks, bars of tables,
+//! HTML and footnote marks are left out. A snippet is a stretch of a page, so what is cut at its
+//! ends stays as it is.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+use super::style::{Palette, safe};
+
+/// Original text with byte ranges of matches, as words with marks on the matched ones.
+pub(super) fn snippet(text: &str, matches: &[(usize, usize)], palette: Palette) -> String {
+    let mut words = Words {
+        text,
+        matches: matches
+            .iter()
+            .copied()
+            .filter(|&(start, end)| text.get(start..end).is_some())
+            .collect(),
+        pieces: Vec::new(),
+        skipped: 0,
+    };
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_WIKILINKS;
+    // Number of the next item of each open list; none where they have none.
+    let mut lists: Vec<Option<u64>> = Vec::new();
+    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+        match event {
+            Event::Text(shown) => words.text(&shown, range),
+            Event::Code(shown) => {
+                let inside = text[range.clone()].find(&*shown).unwrap_or(0);
+                let start = range.start + inside;
+                words.show(&shown, start..start + shown.len());
+            }
+            Event::InlineMath(shown) | Event::DisplayMath(shown) => words.show(&shown, range),
+            Event::Start(Tag::List(first)) => lists.push(first),
+            Event::End(TagEnd::List(_)) => drop(lists.pop()),
+            Event::Start(Tag::Item) => {
+                words.end_line();
+                let mut mark = "  ".repeat(lists.len().saturating_sub(1));
+                match lists.last_mut() {
+                    Some(Some(number)) => {
+                        let _ = write!(mark, "{number}. ");
+                        *number += 1;
+                    }
+                    _ => mark.push_str("- "),
+                }
+                words.put(&mark, false);
+            }
+            Event::TaskListMarker(done) => words.put(if done { "[x] " } else { "[ ] " }, false),
+            Event::End(TagEnd::TableCell) => words.put("  ", false),
+            Event::SoftBreak
+            | Event::HardBreak
+            | Event::End(
+                TagEnd::Paragraph
+                | TagEnd::Heading(_)
+                | TagEnd::Item
+                | TagEnd::TableHead
+                | TagEnd::TableRow
+                | TagEnd::CodeBlock
+                | TagEnd::FootnoteDefinition,
+            ) => words.end_line(),
+            _ => {}
+        }
+    }
+    if words.is_blank() {
+        // Nothing but marks: better those than nothing.
+        words.pieces.clear();
+        words.show(text, 0..text.len());
+    }
+    words.finish(palette)
+}
+
+/// What is shown, in pieces that are matched or not.
+struct Words<'a> {
+    text: &'a str,
+    matches: Vec<(usize, usize)>,
+    pieces: Vec<(String, bool)>,
+    /// End of a footnote mark whose note is not in the snippet, which the parser takes for text.
+    skipped: usize,
+}
+
+impl Words<'_> {
+    fn put(&mut self, shown: &str, is_match: bool) {
+        match self.pieces.last_mut() {
+            Some((last, was_match)) if *was_match == is_match => last.push_str(shown),
+            _ if shown.is_empty() => {}
+            _ => self.pieces.push((shown.to_owned(), is_match)),
+        }
+    }
+
+    fn end_line(&mut self) {
+        if self
+            .pieces
+            .last()
+            .is_some_and(|(last, _)| !last.ends_with('\n'))
+        {
+            self.put("\n", false);
+        }
+    }
+
+    /// Text of a paragraph, perhaps a row of a table whose head is not in the snippet.
+    fn text(&mut self, shown: &str, range: Range<usize>) {
+        if let Some(label) = self.text[range.start..].strip_prefix("[^")
+            && let Some((label, _)) = label.split_once(']')
+            && label
+                .chars()
+                .all(|c| c.is_alphanumeric() || "-_.".contains(c))
+        {
+            self.skipped = range.start + label.len() + "[^]".len();
+        }
+        if range.end <= self.skipped {
+            return;
+        }
+        let line_start = self.text[..range.start]
+            .rfind('\n')
+            .map_or(0, |newline| newline + 1);
+        if !self.text[line_start..].trim_start().starts_with('|') {
+            return self.show(shown, range);
+        }
+        let is_rule = |c: char| matches!(c, '-' | ':' | '|' | ' ');
+        if shown.chars().all(is_rule) && shown.contains("--") {
+            return;
+        }
+        // As long as it was, so that places stay.
+        self.show(&shown.replace('|', " "), range);
+    }
+
+    /// Words that stand in this range of the text.
+    fn show(&mut self, shown: &str, range: Range<usize>) {
+        let overlaps = |&&(start, end): &&(usize, usize)| start < range.end && range.start < end;
+        let here: Vec<(usize, usize)> = self.matches.iter().filter(overlaps).copied().collect();
+        if shown.len() != range.len() {
+            // An entity, which is matched or not as a whole.
+            return self.put(shown, !here.is_empty());
+        }
+        let mut from = 0;
+        for (start, end) in here {
+            let start = start.saturating_sub(range.start).max(from);
+            let end = end.min(range.end) - range.start;
+            let (Some(before), Some(word)) = (shown.get(from..start), shown.get(start..end)) else {
+                continue;
+            };
+            self.put(before, false);
+            self.put(word, true);
+            from = end;
+        }
+        self.put(shown.get(from..).unwrap_or_default(), false);
+    }
+
+    fn is_blank(&self) -> bool {
+        self.pieces.iter().all(|(shown, _)| shown.trim().is_empty())
+    }
+
+    fn finish(self, palette: Palette) -> String {
+        let shown = self.pieces.into_iter().map(|(shown, is_match)| {
+            let shown = safe(&shown);
+            if is_match {
+                Cow::from(palette.matched(&shown))
+            } else {
+                Cow::from(shown.into_owned())
+            }
+        });
+        shown.collect::<String>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(text: &str, word: &str) -> String {
+        let matches: Vec<(usize, usize)> = text
+            .match_indices(word)
+            .map(|(at, found)| (at, at + found.len()))
+            .collect();
+        snippet(text, &matches, Palette::new(false))
+    }
+
+    #[test]
+    fn marks_of_markdown_are_left_out_and_words_stay_marked() {
+        for (text, expected) in [
+            (
+                "## The *night* [ferry](../ferry.md#x \"t\")[^1]\n\nruns `ferry()`.",
+                "The night **ferry**\nruns **ferry**().\n",
+            ),
+            (
+                "See [[Night ferry|the ferry]] and ![a ferry](f.png) <br> <!-- ferry -->now.",
+                "See the **ferry** and a **ferry**  now.\n",
+            ),
+            (
+                "| a | b |\n| --- | ---: |\n| ferry | 7 |\n",
+                "a  b  \n**ferry**  7  \n",
+            ),
+            // The head of the table is not in the snippet.
+            ("| ferry | 7 |\n| x | y |", "  **ferry**   7  \n  x   y  \n"),
+            (
+                "- [x] a ferry\n  1. two\n- three",
+                "- [x] a **ferry**\n  1. two\n- three\n",
+            ),
+            ("fish &amp; ferry \\*", "fish & **ferry** *\n"),
+            ("<div>", "<div>"),
+        ] {
+            let (squeezed, expected): (Vec<String>, Vec<String>) =
+                (lines(&shown(text, "ferry")), lines(expected));
+            assert_eq!(squeezed, expected, "{text}");
+        }
+    }
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect()
+    }
+
+    #[test]
+    fn a_match_over_a_mark_is_one_word() {
+        assert_eq!(
+            snippet("a max\\_size b", &[(2, 11)], Palette::new(false)),
+            "a **max_size** b\n"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_word_outside_of_marks_is_shown_and_any_range_is_taken(
+            words in proptest::collection::vec("[a-z\u{e9}]{1,6}", 1..12),
+            between in proptest::collection::vec(prop::sample::select(vec![
+                " ", "\n", "\n\n", " **", "** ", " `", "` ", "\n- ", "\n# ", " | ", "\n> ", "&lt;", "\\",
+            ]), 12),
+            matches in proptest::collection::vec((0usize..90, 0usize..90), 0..4),
+        ) {
+            let text: String = words.iter().zip(&between).flat_map(|(a, b)| [a.as_str(), *b]).collect();
+            let mut matches = matches;
+            matches.sort_unstable();
+            let shown = snippet(&text, &matches, Palette::new(false)).replace("**", "");
+            for word in &words {
+                prop_assert!(shown.contains(word.as_str()), "{text:?} -> {shown:?}");
+            }
+        }
+    }
+}

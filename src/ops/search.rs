@@ -117,6 +117,10 @@ impl Operation for Search {
             let (hits, pending) = wiki.search_code(ctx, &self.query, limit)?;
             answer.pending += pending;
             code = hits;
+            if self.explain && answer.note.is_none() {
+                answer.note =
+                    Some("scores of code are not explained, those of pages are".to_owned());
+            }
         }
         let (mut pages, mut code) = (pages.into_iter(), code.into_iter());
         while answer.hits.len() < limit {

@@ -31,13 +31,17 @@ pub(super) fn snippet(text: &str, matches: &[(usize, usize)], palette: Palette) 
         | Options::ENABLE_WIKILINKS;
     // Number of the next item of each open list; none where they have none.
     let mut lists: Vec<Option<u64>> = Vec::new();
+    let mut is_code = false;
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         match event {
+            Event::Start(Tag::CodeBlock(_)) => is_code = true,
+            Event::Text(shown) if is_code => words.show(&shown, range),
             Event::Text(shown) => words.text(&shown, range),
+            // A block of HTML with the words between its tags.
+            Event::Html(_) => words.html(range),
             Event::Code(shown) => {
-                let inside = text[range.clone()].find(&*shown).unwrap_or(0);
-                let start = range.start + inside;
-                words.show(&shown, start..start + shown.len());
+                let place = inside_ticks(text, &range, shown.len());
+                words.show(&shown, place);
             }
             Event::InlineMath(shown) | Event::DisplayMath(shown) => words.show(&shown, range),
             Event::Start(Tag::List(first)) => lists.push(first),
@@ -64,9 +68,13 @@ pub(super) fn snippet(text: &str, matches: &[(usize, usize)], palette: Palette) 
                 | TagEnd::Item
                 | TagEnd::TableHead
                 | TagEnd::TableRow
-                | TagEnd::CodeBlock
+                | TagEnd::HtmlBlock
                 | TagEnd::FootnoteDefinition,
             ) => words.end_line(),
+            Event::End(TagEnd::CodeBlock) => {
+                is_code = false;
+                words.end_line();
+            }
             _ => {}
         }
     }
@@ -76,6 +84,19 @@ pub(super) fn snippet(text: &str, matches: &[(usize, usize)], palette: Palette) 
         words.show(text, 0..text.len());
     }
     words.finish(palette)
+}
+
+/// Where the words of a code span stand: between its backticks and the blanks that the parser takes
+/// off. All of the span where the parser shows something else, such as an escaped bar in a table.
+fn inside_ticks(text: &str, range: &Range<usize>, length: usize) -> Range<usize> {
+    let span = &text[range.clone()];
+    let ticks = span.len() - span.trim_start_matches('`').len();
+    let start = match span.len().checked_sub(2 * ticks + length) {
+        Some(0) => range.start + ticks,
+        Some(2) => range.start + ticks + 1,
+        _ => return range.clone(),
+    };
+    start..start + length
 }
 
 /// What is shown, in pieces that are matched or not.
@@ -131,6 +152,25 @@ impl Words<'_> {
         }
         // As long as it was, so that places stay.
         self.show(&shown.replace('|', " "), range);
+    }
+
+    /// The words between the tags of some HTML.
+    fn html(&mut self, range: Range<usize>) {
+        let mut from = range.start;
+        while from < range.end {
+            let rest = &self.text[from..range.end];
+            let tag = rest.find('<').unwrap_or(rest.len());
+            if !rest[..tag].trim().is_empty() {
+                self.show(&rest[..tag], from..from + tag);
+            }
+            let (start, end) = if rest[tag..].starts_with("<!--") {
+                (tag + 4, "-->")
+            } else {
+                (tag, ">")
+            };
+            let after = rest[start..].find(end).map(|at| start + at + end.len());
+            from += after.unwrap_or(rest.len());
+        }
     }
 
     /// Words that stand in this range of the text.
@@ -209,6 +249,14 @@ mod tests {
             ),
             ("fish &amp; ferry \\*", "fish & **ferry** *\n"),
             ("<div>", "<div>"),
+            (
+                "<details>\n<summary>The ferry</summary>\n<!-- a ferry > -->\n\nIt runs.",
+                "The **ferry**\nIt runs.\n",
+            ),
+            (
+                "```\n| grep ferry\n|---|\n```\n",
+                "| grep **ferry**\n|---|\n",
+            ),
         ] {
             let (squeezed, expected): (Vec<String>, Vec<String>) =
                 (lines(&shown(text, "ferry")), lines(expected));
@@ -220,6 +268,17 @@ mod tests {
         text.lines()
             .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
             .collect()
+    }
+
+    #[test]
+    fn words_of_code_are_marked_where_they_stand() {
+        for (text, matches, expected) in [
+            ("`ab\ncd`", (1, 3), "**ab** cd\n"),
+            ("`` a`ferry ``", (5, 10), "a`**ferry**\n"),
+            ("`fe`", (1, 3), "**fe**\n"),
+        ] {
+            assert_eq!(snippet(text, &[matches], Palette::new(false)), expected);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! between characters as a reader sees them, with the places of the matches.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use unicode_segmentation::GraphemeCursor;
 
@@ -172,6 +173,19 @@ fn best_window(hits: &[Hit], terms: usize, max_bytes: usize) -> Option<(usize, u
     best.map(|(_, first, last)| (first, last))
 }
 
+/// The character reference, such as `&amp;`, that a cut at this place would split.
+fn entity_at(text: &str, at: usize) -> Option<Range<usize>> {
+    // The longest name has 31 letters.
+    const LONGEST: usize = 33;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '#';
+    let before = &text[..at];
+    let start = before.trim_end_matches(is_name).strip_suffix('&')?.len();
+    let name = text[at..].find(|c: char| !is_name(c))?;
+    let end = at + name + 1;
+    let is_reference = text[at + name..].starts_with(';') && end - start > 2;
+    (is_reference && end - start <= LONGEST).then_some(start..end)
+}
+
 /// Moves the cuts to borders of characters as a reader sees them: the start forward, but not
 /// beyond `keep`, the end backward, to the end of a word if one is near.
 fn border(text: &str, start: usize, keep: usize, limit: usize) -> (usize, usize) {
@@ -187,6 +201,11 @@ fn border(text: &str, start: usize, keep: usize, limit: usize) -> (usize, usize)
             start = next;
         }
     }
+    if let Some(entity) = entity_at(text, start)
+        && entity.end <= keep
+    {
+        start = entity.end;
+    }
     if limit >= text.len() {
         return (start, text.len());
     }
@@ -201,6 +220,11 @@ fn border(text: &str, start: usize, keep: usize, limit: usize) -> (usize, usize)
         {
             end = before;
         }
+    }
+    if let Some(entity) = entity_at(text, end)
+        && entity.start > start
+    {
+        end = entity.start;
     }
     if end <= start {
         return (start, start);
@@ -255,6 +279,21 @@ mod tests {
             assert_eq!(cut, text.trim());
             assert_eq!(matches, ["\u{FF26}\u{FF55}\u{FF4C}\u{FF4C}", "Canal"]);
         }
+    }
+
+    #[test]
+    fn a_character_reference_is_never_cut() {
+        let text = format!("zebra {}", "x&amp;&#x2014;".repeat(30));
+        for max in 20..200 {
+            let (cut, _) = marked(Analysis::Standard, &text, "zebra", max);
+            let last = cut.rfind('&').map_or("", |at| &cut[at..]);
+            assert!(last.is_empty() || last.contains(';'), "{max}: {cut}");
+        }
+        let around = "&amp;".repeat(60);
+        let text = format!("{around} zebra {around}");
+        let (cut, matches) = marked(Analysis::Standard, &text, "zebra", 60);
+        assert_eq!(matches, ["zebra"]);
+        assert_eq!(cut.replace("&amp;", "").trim(), "zebra");
     }
 
     #[test]

@@ -213,7 +213,11 @@ impl World {
             }
             _ => {}
         }
-        if !sources.iter().all(|source| self.sources.contains(source)) {
+        // A claim in the text needs its source as well.
+        let claims = body.contains(&format!("llmwiki://source/{}", source_id(0)));
+        if !sources.iter().all(|source| self.sources.contains(source))
+            || claims && !self.sources.contains(&source_id(0))
+        {
             allowed.push(ErrorCode::SourceNotFound);
         }
         let must_fail = !allowed.is_empty();

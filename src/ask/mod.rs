@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
-use crate::ground::{Grounded, ground};
+use crate::ground::{Dropped, ground};
 use crate::id::{PageId, SourceId};
 use crate::model;
 use crate::search::code_query;
@@ -84,16 +84,6 @@ pub enum Citation {
     },
 }
 
-/// Something that was taken out of a model's answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct DroppedMarker {
-    /// As the model wrote it.
-    pub marker: String,
-    /// Why.
-    pub reason: String,
-}
-
 /// Where an answer comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -128,7 +118,7 @@ pub struct AskReport {
     /// Where it comes from, by first appearance.
     pub citations: Vec<Citation>,
     /// What was taken out of the model's answer.
-    pub dropped: Vec<DroppedMarker>,
+    pub dropped: Vec<Dropped>,
     /// Who wrote it.
     pub mode: AnswerMode,
     /// What else there is to say.
@@ -249,8 +239,8 @@ pub fn ask(wiki: &Wiki, ctx: &Context, request: &AskRequest) -> Result<AskReport
         }
         match model::complete(&model, &prompt, ctx) {
             Ok(written) => {
-                let grounded = ground(&written, &shown);
-                report.dropped = dropped(&grounded);
+                let mut grounded = ground(&written, &shown);
+                report.dropped = std::mem::take(&mut grounded.dropped);
                 if grounded.citations.is_empty() {
                     notes.push(format!(
                         "the answer of {} cites nothing that holds, so here is the evidence",
@@ -281,17 +271,6 @@ pub fn ask(wiki: &Wiki, ctx: &Context, request: &AskRequest) -> Result<AskReport
     }
     report.note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok(report)
-}
-
-fn dropped(grounded: &Grounded) -> Vec<DroppedMarker> {
-    grounded
-        .dropped
-        .iter()
-        .map(|dropped| DroppedMarker {
-            marker: dropped.marker.clone(),
-            reason: dropped.reason.word().to_owned(),
-        })
-        .collect()
 }
 
 /// Sections of pages that hold much of the question.

@@ -12,6 +12,9 @@ mod locations;
 mod markers;
 mod regions;
 
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
 use locations::Location;
 use regions::{Region, regions};
 
@@ -60,12 +63,21 @@ pub trait Excerpts {
 }
 
 /// Something that was taken out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Dropped {
     /// The marker or location as the model wrote it.
     pub marker: String,
     /// Why it was taken out.
+    #[serde(serialize_with = "as_word")]
+    #[schemars(with = "String")]
     pub reason: Reason,
+}
+
+/// Reports hold the reason as text.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn as_word<S: Serializer>(reason: &Reason, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(reason.word())
 }
 
 /// Cleaned text.

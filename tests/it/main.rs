@@ -30,6 +30,7 @@ mod field_reports_page;
 mod field_reports_wiki;
 mod full_disk;
 mod generate;
+mod generate_models;
 mod git;
 mod grounding;
 mod hostile_markdown;

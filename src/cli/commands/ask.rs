@@ -55,7 +55,11 @@ impl Command for Ask {
         let console = &session.console;
         console.text(&render::ask(report, console.palette))?;
         for dropped in &report.dropped {
-            console.warn(&format!("left out {}: {}", dropped.marker, dropped.reason));
+            console.warn(&format!(
+                "left out {}: {}",
+                dropped.marker,
+                dropped.reason.word()
+            ));
         }
         if let Some(note) = &report.note {
             console.note(note);

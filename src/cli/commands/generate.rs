@@ -71,7 +71,9 @@ impl Command for Generate {
             for dropped in &section.dropped {
                 console.warn(&format!(
                     "{}: left out {}: {}",
-                    section.id, dropped.marker, dropped.reason
+                    section.id,
+                    dropped.marker,
+                    dropped.reason.word()
                 ));
             }
             if let Some(note) = &section.note {

@@ -80,6 +80,17 @@ impl NoticeSink for Silent {
     fn notice(&self, _: &str) {}
 }
 
+/// Takes pieces of a text that is still being made, each once it is certain. Put together they are
+/// the beginning of the text in the report, unless its maker fails on the way.
+pub trait TextSink: Send + Sync {
+    /// Takes the next piece.
+    fn text(&self, piece: &str);
+}
+
+impl TextSink for Silent {
+    fn text(&self, _: &str) {}
+}
+
 /// Asks a running operation to stop. Clones share one flag.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation(Arc<AtomicBool>);
@@ -103,6 +114,7 @@ pub struct Context {
     cancellation: Cancellation,
     progress: Arc<dyn ProgressSink>,
     notices: Arc<dyn NoticeSink>,
+    texts: Arc<dyn TextSink>,
     /// Limits that apply to this call.
     pub limits: Limits,
 }
@@ -129,6 +141,7 @@ impl Context {
             cancellation: Cancellation::default(),
             progress: Arc::new(Silent),
             notices: Arc::new(Silent),
+            texts: Arc::new(Silent),
             limits,
         }
     }
@@ -144,6 +157,13 @@ impl Context {
     #[must_use]
     pub fn with_notices(mut self, sink: Arc<dyn NoticeSink>) -> Self {
         self.notices = sink;
+        self
+    }
+
+    /// The same context, giving a text that is being made to `sink`.
+    #[must_use]
+    pub fn with_texts(mut self, sink: Arc<dyn TextSink>) -> Self {
+        self.texts = sink;
         self
     }
 
@@ -180,6 +200,11 @@ impl Context {
     /// Tells what a person should hear beside the report.
     pub fn notice(&self, text: &str) {
         self.notices.notice(text);
+    }
+
+    /// Gives a piece of the text that is being made.
+    pub fn text(&self, piece: &str) {
+        self.texts.text(piece);
     }
 
     /// Fails with `ABORTED` once cancellation was asked for. Called between items, never

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
-use crate::ground::{Dropped, ground};
+use crate::ground::{Dropped, Stream, ground};
 use crate::id::{PageId, SourceId};
 use crate::model;
 use crate::search::code_query;
@@ -237,7 +237,13 @@ pub fn ask(wiki: &Wiki, ctx: &Context, request: &AskRequest) -> Result<AskReport
                 "{redacted} secrets or names were kept from the model"
             ));
         }
-        match model::complete(&model, &prompt, ctx) {
+        let mut stream = Stream::new(&shown);
+        let mut piece = |text: &str| {
+            if let Some(certain) = stream.push(text) {
+                ctx.text(&certain);
+            }
+        };
+        match model::complete(&model, &prompt, ctx, &mut piece) {
             Ok(written) => {
                 let mut grounded = ground(&written, &shown);
                 report.dropped = std::mem::take(&mut grounded.dropped);

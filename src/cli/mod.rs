@@ -16,6 +16,7 @@ mod reference;
 mod servers;
 mod session;
 mod signals;
+mod typed;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

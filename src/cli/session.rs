@@ -9,6 +9,7 @@ use super::globals::Globals;
 use super::output::{Console, Failure};
 use super::progress::Bars;
 use super::signals::{self, Waiting};
+use super::typed::Typed;
 use crate::config::{self, Chosen, Environment, Flags, Loaded};
 use crate::context::{Cancellation, Clock, Context, FixedClock, SystemClock};
 use crate::error::{Error, ErrorCode};
@@ -42,6 +43,7 @@ pub(crate) struct Session {
     environment: Environment,
     flags: Flags,
     bars: Option<Arc<Bars>>,
+    typed: Option<Arc<Typed>>,
 }
 
 impl Session {
@@ -75,6 +77,10 @@ impl Session {
         if let Some(bars) = &bars {
             ctx = ctx.with_progress(bars.clone());
         }
+        let typed = Typed::on_terminal(&console, bars.as_ref());
+        if let Some(typed) = &typed {
+            ctx = ctx.with_texts(typed.clone());
+        }
         tracing::info!(root = %loaded.root.display(), chosen = loaded.chosen.words(), "root");
         let wiki = Wiki::new(loaded.root, loaded.config);
         Ok(Self {
@@ -86,6 +92,7 @@ impl Session {
             environment,
             flags,
             bars,
+            typed,
         })
     }
 
@@ -116,6 +123,7 @@ impl Session {
             environment,
             flags: self.flags.clone(),
             bars: self.bars.clone(),
+            typed: self.typed.clone(),
         })
     }
 
@@ -134,6 +142,14 @@ impl Session {
             C::print(report, self)?;
         }
         Ok(C::exit(report))
+    }
+
+    /// What was printed of a text while it was being made.
+    pub(crate) fn typed(&self) -> String {
+        self.typed
+            .as_ref()
+            .map(|typed| typed.take())
+            .unwrap_or_default()
     }
 
     /// Takes progress bars away before other text is written.

@@ -207,7 +207,7 @@ impl<'a> Writer<'a> {
         self.hidden += u64::from(hidden);
         self.lines_cut += u64::from(shown.is_part());
         self.outlines_cut += u64::from(outline.len() > prose::OUTLINE_BYTES);
-        match model::complete(model, &prompt, self.ctx) {
+        match model::complete(model, &prompt, self.ctx, &mut |_| {}) {
             Ok(written) => {
                 self.failures = 0;
                 let read = shown.read(&written);

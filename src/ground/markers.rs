@@ -54,6 +54,11 @@ impl Marker<'_> {
 pub(super) fn at(text: &str) -> Option<Marker<'_>> {
     let close = text.find(']')?;
     let inside = text.get(1..close)?;
+    // A blank line ends the paragraph.
+    let mut blanks = inside.split(|c: char| !c.is_whitespace());
+    if blanks.any(|run| run.matches('\n').count() > 1) {
+        return None;
+    }
     let items = inside
         .split([',', ';'])
         .map(|item| parse_item(item.trim()))
@@ -159,12 +164,23 @@ mod tests {
         assert_eq!(members("[99999999999999999999999]"), Some(vec![None]));
         assert_eq!(members("[18446744073709551617]"), Some(vec![None]));
         assert_eq!(members("[3-1]"), Some(vec![None]));
+        assert_eq!(members("[1,\n2]"), Some(vec![Some(1), Some(2)]));
     }
 
     #[test]
     fn other_brackets_are_none() {
         for text in [
-            "[]", "[ ]", "[x]", "[^1]", "[1.5]", "[1a]", "[1,]", "[u8; 4]", "[1",
+            "[]",
+            "[ ]",
+            "[x]",
+            "[^1]",
+            "[1.5]",
+            "[1a]",
+            "[1,]",
+            "[u8; 4]",
+            "[1",
+            "[1\n\n]",
+            "[1,\n \n2]",
         ] {
             assert_eq!(members(text), None, "{text}");
         }

@@ -11,12 +11,14 @@
 mod locations;
 mod markers;
 mod regions;
+mod stream;
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use locations::Location;
 use regions::{Region, regions};
+pub use stream::Stream;
 
 /// Why a marker or location was taken out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -282,7 +284,7 @@ mod tests {
 
     use super::*;
 
-    struct Shown(Vec<(&'static str, u32, u32)>);
+    pub(super) struct Shown(Vec<(&'static str, u32, u32)>);
 
     impl Excerpts for Shown {
         fn count(&self) -> usize {
@@ -305,7 +307,7 @@ mod tests {
         }
     }
 
-    fn shown() -> Shown {
+    pub(super) fn shown() -> Shown {
         Shown(vec![
             ("src/a.rs", 1, 60),
             ("b.c", 61, 120),

@@ -47,7 +47,7 @@ fn line_end(text: &str, at: usize) -> usize {
 }
 
 /// The character and length of the fence that a line opens.
-fn fence(line: &str) -> Option<(char, usize)> {
+pub(super) fn fence(line: &str) -> Option<(char, usize)> {
     let mut line = line.trim_start_matches([' ', '\t', '>']);
     // A block may begin in a list item.
     let item = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -67,7 +67,7 @@ fn fence(line: &str) -> Option<(char, usize)> {
     is_fence.then_some((mark, length))
 }
 
-fn closes(line: &str, mark: char, length: usize) -> bool {
+pub(super) fn closes(line: &str, mark: char, length: usize) -> bool {
     let line = line.trim_start_matches([' ', '\t', '>']).trim_end();
     line.chars().all(|c| c == mark) && line.chars().count() >= length
 }

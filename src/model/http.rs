@@ -28,6 +28,7 @@ pub(super) fn complete(
     prompt: &Prompt,
     timeout: Duration,
     ctx: &Context,
+    piece: &mut dyn FnMut(&str),
 ) -> Result<String, ModelError> {
     let deadline = Instant::now() + timeout;
     let body = json!({
@@ -47,7 +48,7 @@ pub(super) fn complete(
         if left.is_zero() {
             return Err(ModelError::Timeout(timeout));
         }
-        let (error, asked) = match once(endpoint, &body, left, ctx) {
+        let (error, asked) = match once(endpoint, &body, left, ctx, piece) {
             Ok(answer) => return Ok(answer),
             Err(Refused::Later(error, asked)) => (error, asked),
             Err(Refused::Final(ModelError::Timeout(_))) => {
@@ -76,7 +77,13 @@ enum Refused {
     Final(ModelError),
 }
 
-fn once(endpoint: &Endpoint, body: &str, left: Duration, ctx: &Context) -> Result<String, Refused> {
+fn once(
+    endpoint: &Endpoint,
+    body: &str,
+    left: Duration,
+    ctx: &Context,
+    piece: &mut dyn FnMut(&str),
+) -> Result<String, Refused> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(left))
         .http_status_as_error(false)
@@ -123,11 +130,17 @@ fn once(endpoint: &Endpoint, body: &str, left: Duration, ctx: &Context) -> Resul
             Refused::Final(error)
         });
     }
-    read(BufReader::new(reader.take(MAX_STREAM_BYTES)), left, ctx).map_err(Refused::Final)
+    let reader = BufReader::new(reader.take(MAX_STREAM_BYTES));
+    read(reader, left, ctx, piece).map_err(Refused::Final)
 }
 
 /// Reads events, or one document where the server does not stream.
-fn read(mut reader: impl BufRead, left: Duration, ctx: &Context) -> Result<String, ModelError> {
+fn read(
+    mut reader: impl BufRead,
+    left: Duration,
+    ctx: &Context,
+    piece: &mut dyn FnMut(&str),
+) -> Result<String, ModelError> {
     let mut answer = String::new();
     let mut plain = String::new();
     let mut line = Vec::new();
@@ -160,6 +173,7 @@ fn read(mut reader: impl BufRead, left: Duration, ctx: &Context) -> Result<Strin
             }
             if let Some(text) = event["choices"][0]["delta"]["content"].as_str() {
                 answer.push_str(text);
+                piece(text);
             }
             ctx.progress("the model answers", answer.len() as u64, None);
         } else if answer.is_empty() {
@@ -245,6 +259,7 @@ mod tests {
             &prompt,
             Duration::from_secs(30),
             &Context::default(),
+            &mut |_| {},
         )
     }
 

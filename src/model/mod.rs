@@ -104,17 +104,23 @@ impl Prompt {
     }
 }
 
-/// Asks a model.
+/// Asks a model. `piece` is given the answer as it comes: in pieces from a server that streams,
+/// whole from others.
 ///
 /// # Errors
-/// [`ModelError`].
-pub fn complete(model: &Model, prompt: &Prompt, ctx: &Context) -> Result<String, ModelError> {
+/// [`ModelError`]; pieces may have been given then.
+pub fn complete(
+    model: &Model,
+    prompt: &Prompt,
+    ctx: &Context,
+    piece: &mut dyn FnMut(&str),
+) -> Result<String, ModelError> {
     ctx.check().map_err(|_| ModelError::Aborted)?;
     let answer = match &model.kind {
         ModelKind::Stub(text) => text.clone(),
         ModelKind::Command(argv) => command::complete(argv, prompt, model.timeout, ctx)?,
         #[cfg(feature = "net")]
-        ModelKind::Http(endpoint) => http::complete(endpoint, prompt, model.timeout, ctx)?,
+        ModelKind::Http(endpoint) => http::complete(endpoint, prompt, model.timeout, ctx, piece)?,
         #[cfg(not(feature = "net"))]
         ModelKind::Http(_) => return Err(ModelError::NoClient),
     };

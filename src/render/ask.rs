@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::style::{Palette, safe, safe_line};
 use crate::ask::{AskReport, Citation};
 
-/// The answer and its citations; with evidence, that instead.
-pub(crate) fn ask(report: &AskReport, palette: Palette) -> String {
+/// What the reader has not seen of the answer, and its citations; with evidence, that instead.
+pub(crate) fn ask(report: &AskReport, rest: &str, palette: Palette) -> String {
     let mut out = String::new();
     if let Some(evidence) = &report.evidence {
         for item in evidence {
@@ -26,8 +26,10 @@ pub(crate) fn ask(report: &AskReport, palette: Palette) -> String {
     if report.answer.is_empty() {
         return out;
     }
-    let _ = writeln!(out, "{}", safe(report.answer.trim_end()));
-    out.push('\n');
+    let rest = rest.trim_end();
+    if !rest.is_empty() {
+        let _ = writeln!(out, "{}\n", safe(rest));
+    }
     for citation in &report.citations {
         let _ = writeln!(out, "{}", palette.name(&place(citation)));
     }

@@ -118,3 +118,56 @@ fn bytes_that_are_no_text_stay_off_the_screen() {
     assert!(!screen.contains("[2J"), "{screen}");
     assert_eq!(shell.run(["read-source", id]).done().stdout.len(), 5);
 }
+
+/// A model that answers in events, with time between them; `ends` whether it gives its last word.
+fn slow_model(ends: bool) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        let mut asked = vec![0; 1 << 16];
+        let _ = stream.read(&mut asked).unwrap();
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        for piece in ["It parses ", "ports [1].\n\n", "And [9] more."] {
+            let event = serde_json::json!({"choices": [{"delta": {"content": piece}}]});
+            stream
+                .write_all(format!("data: {event}\n\n").as_bytes())
+                .unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        if ends {
+            stream.write_all(b"data: [DONE]\n\n").unwrap();
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+#[test]
+fn an_answer_is_shown_while_it_comes_and_once() {
+    for ends in [true, false] {
+        let shell = Shell::new();
+        shell.write("src/a.rs", "/// Reads a port.\npub fn parse_port() {}\n");
+        let url = slow_model(ends);
+        shell.write(
+            ".config/llmwiki/config.toml",
+            format!(
+                "[models]\ndefault = \"near\"\n[models.near]\nurl = {url:?}\nmodel = \"small\"\n"
+            ),
+        );
+        shell.run(["init"]).done();
+        let (status, screen) = terminal(&shell, &["ask", "parse", "port"], "");
+        assert_eq!(status, 0, "{screen}");
+        let first = "It parses ports [src/a.rs:1].";
+        assert_eq!(screen.matches(first).count(), 1, "{screen}");
+        let broke = screen.find("broke off; the answer is");
+        if ends {
+            assert_eq!(broke, None, "{screen}");
+            assert!(screen.contains("And more."), "{screen}");
+        } else {
+            assert!(screen.find(first) < broke, "{screen}");
+            assert!(!screen.contains("And more."), "{screen}");
+        }
+    }
+}

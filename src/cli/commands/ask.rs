@@ -53,7 +53,13 @@ impl Command for Ask {
 
     fn print(report: &AskReport, session: &Session) -> Result<(), Failure> {
         let console = &session.console;
-        console.text(&render::ask(report, console.palette))?;
+        let typed = session.typed();
+        let rest = report.answer.strip_prefix(typed.as_str());
+        if rest.is_none() {
+            console.warn("what is above broke off; the answer is");
+        }
+        let rest = rest.unwrap_or(&report.answer);
+        console.text(&render::ask(report, rest, console.palette))?;
         for dropped in &report.dropped {
             console.warn(&format!(
                 "left out {}: {}",

@@ -15,6 +15,7 @@ pub mod code;
 pub mod config;
 pub mod context;
 pub mod error;
+pub mod federation;
 pub mod generate;
 pub mod ground;
 pub mod id;

@@ -6,6 +6,7 @@
 pub mod mcp;
 pub mod operations;
 
+use llmwiki::federation::{self, Index};
 use llmwiki::id::{PageId, SourceId};
 use llmwiki::page::{self, Page, PageNames, Resolution, Section};
 use llmwiki::search::lengths;
@@ -30,6 +31,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("record_decode", record_decode),
     ("sections", sections),
     ("snippet", snippet),
+    ("wiki_index", wiki_index),
 ];
 
 /// Input taken apart from its front; nothing is left at the end, and zeros come.
@@ -538,4 +540,43 @@ pub fn metadata(data: &[u8]) {
     assert!(bad.is_sorted_by(|a, b| a < b));
     let text: String = events.iter().map(|event| event.render() + "\n").collect();
     assert_eq!(parse_events(text.as_bytes()), (events, Vec::new()));
+}
+
+/// Any bytes as the index of another project.
+pub fn wiki_index(data: &[u8]) {
+    let index = match Index::parse(data) {
+        Ok(index) => index,
+        Err(error) => {
+            assert!(!error.to_string().contains('\n'), "{error}");
+            return;
+        }
+    };
+    for entry in &index.entries {
+        assert!(!entry.paths.is_empty());
+        assert!(entry.slug.as_str().contains('/'), "{}", entry.slug);
+        assert!(!entry.title.contains('\n') && !entry.description.contains('\n'));
+        let found = index.find(&entry.slug).unwrap();
+        assert_eq!(found.slug, entry.slug);
+    }
+    // Written canonically, it lists the same pages under the same titles.
+    let pages = |index: &Index| {
+        let mut pages: Vec<(PageId, String)> = index
+            .entries
+            .iter()
+            .map(|entry| (entry.slug.clone(), entry.title.clone()))
+            .collect();
+        pages.sort();
+        pages
+    };
+    let listed = pages(&index);
+    let text = federation::render(
+        "Wiki",
+        listed.iter().map(|(id, title)| (id, title.as_str())),
+    );
+    let again = Index::parse(text.as_bytes()).unwrap();
+    assert_eq!(again.dropped, federation::Dropped::default(), "{text}");
+    assert_eq!(pages(&again), listed, "{text}");
+    let needle = federation::fold(&String::from_utf8_lossy(&data[..data.len().min(8)]));
+    let text = String::from_utf8_lossy(data);
+    assert!(federation::snippet(&text, &needle, 80).chars().count() <= 8 * 18);
 }

@@ -6,4 +6,4 @@ mod page_id;
 
 pub use hash::{ContentHash, HashError, SourceId};
 pub use page_id::{PageId, PageIdError};
-pub(crate) use page_id::{fold_case, strip_extension};
+pub(crate) use page_id::{fold_case, fold_with_places, strip_extension};

@@ -138,6 +138,17 @@ pub(crate) fn fold_case(text: &str) -> String {
     text.nfd().flat_map(fold_char).nfc().collect()
 }
 
+/// The characters of a text decomposed and case folded, each with the place of the character that
+/// it comes from. Marks are not put in order and nothing is composed again.
+pub(crate) fn fold_with_places(text: &str) -> impl Iterator<Item = (usize, char)> {
+    text.char_indices().flat_map(|(at, c)| {
+        std::iter::once(c)
+            .nfd()
+            .flat_map(fold_char)
+            .map(move |folded| (at, folded))
+    })
+}
+
 fn fold_char(c: char) -> impl Iterator<Item = char> {
     const DOTLESS_I: char = '\u{131}';
     let kept = (c == DOTLESS_I).then_some(c);

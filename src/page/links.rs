@@ -384,7 +384,7 @@ pub(super) fn has_scheme(target: &str) -> bool {
 
 /// The text with its `%xx` resolved once. A text with a malformed escape, or one whose bytes
 /// would not be UTF-8, is taken as it stands.
-fn percent_decoded(text: &str) -> String {
+pub(crate) fn percent_decoded(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
     }

@@ -15,6 +15,7 @@ mod title;
 
 pub use grammar::{Page, PageError, PageErrorKind, parse, parse_bytes, render};
 pub use lines::{Columns, unix_line_ends};
+pub(crate) use links::percent_decoded;
 pub use links::{Citation, Link, LinkKind, References, references};
 pub use outline::{Outline, outline};
 pub(crate) use resolve::is_relative;

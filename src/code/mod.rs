@@ -22,4 +22,4 @@ pub use text::{Decoded, Lines, Unsuitable, decode, suitable};
 
 /// Changes when the same file may be cut or analysed in another way than before: an index of
 /// another revision is made anew.
-pub const REVISION: u32 = 1;
+pub const REVISION: u32 = 2;

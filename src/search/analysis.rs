@@ -75,7 +75,7 @@ impl Analysis {
     pub fn revision(self) -> u32 {
         match self {
             Self::Classic => 1,
-            Self::Standard => 3,
+            Self::Standard => 4,
         }
     }
 

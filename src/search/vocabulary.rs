@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use rust_stemmers::{Algorithm, Stemmer};
+use frostem::{Algorithm, Stemmer};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::language::{self, Language};
@@ -197,7 +197,7 @@ impl Vocabulary {
     }
 
     fn stem(&mut self, algorithm: Algorithm, word: &str) -> Term {
-        let stem = Stemmer::create(algorithm).stem(word);
+        let stem = Stemmer::new(algorithm).stem(word);
         self.term(if stem.is_empty() { word } else { &stem })
     }
 }

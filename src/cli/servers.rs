@@ -153,13 +153,13 @@ mod http {
 
     pub(super) fn parser() -> clap::Command {
         clap::Command::new("serve")
-            .about("Serve the wiki over HTTP, with MCP at /mcp")
+            .about("Serve the wiki over HTTP: the dashboard in a browser, MCP at /mcp")
             .long_about(
-                "Serve the wiki over HTTP, with MCP at /mcp\n\n\
+                "Serve the wiki over HTTP: the dashboard in a browser, MCP at /mcp\n\n\
                  On a loopback address only this machine is answered, and no page of another \
                  site. On any other address each request must bring a token as Authorization: \
-                 Bearer TOKEN: that of LLMWIKI_TOKEN, else one that is made and printed. The \
-                 server speaks plain HTTP; beyond this machine put it behind one that speaks \
+                 Bearer TOKEN: that of LLMWIKI_TOKEN, else one that is made and printed. A browser \
+                 asks for it once. The server speaks plain HTTP; beyond this machine put it behind one that speaks \
                  TLS. SIGTERM and SIGINT end it when what is in work is done.",
             )
             .arg(
@@ -239,11 +239,14 @@ mod http {
             }
             console.json(&document)?;
         } else {
-            console.text(&format!("{url}/mcp\n"))?;
+            console.text(&format!("{url}/\n"))?;
             if let Some(token) = shown {
                 console.text(&format!("token {token}\n"))?;
             }
-            console.note(&format!("serving {}", session.wiki.root().display()));
+            console.note(&format!(
+                "serving {}; agents find MCP at {url}/mcp",
+                session.wiki.root().display()
+            ));
         }
         defect::serve();
         let server = Server::new(session.wiki, &session.ctx).with_time_limit(TIME_LIMIT);

@@ -1,5 +1,5 @@
 //! tree-sitter: the grammars, and the tag queries that say which nodes define and use names.
-//! The only file that names tree-sitter.
+//! Only this file and `highlight` name tree-sitter.
 
 use std::sync::{LazyLock, OnceLock};
 

@@ -7,6 +7,8 @@
 mod chunks;
 #[cfg(feature = "lang-core")]
 mod grammar;
+#[cfg(feature = "lang-core")]
+mod highlight;
 mod language;
 mod outline;
 mod redact;
@@ -14,11 +16,19 @@ mod signature;
 mod text;
 
 pub use chunks::{Chunk, MAX_CHUNK_LINES, chunks};
+#[cfg(feature = "lang-core")]
+pub use highlight::highlight;
 pub use language::{Content, LANGUAGES, Language};
 pub use outline::{Outline, Symbol, SymbolKind, outline};
 pub use redact::{Redacted, redact};
 pub use signature::{SignatureBuilder, is_made_from_source, is_test_path};
 pub use text::{Decoded, Lines, Unsuitable, decode, suitable};
+
+/// The parts of a text that are of some kind; this build knows no grammar.
+#[cfg(not(feature = "lang-core"))]
+pub fn highlight(_: &Language, _: &str) -> Vec<(std::ops::Range<usize>, &'static str)> {
+    Vec::new()
+}
 
 /// Changes when the same file may be cut or analysed in another way than before: an index of
 /// another revision is made anew.

@@ -6,7 +6,6 @@
 //! those of one moment; `run` joins all and sorts the report. The `render` functions turn a report
 //! into JSON lines, SARIF or GitHub annotations.
 
-mod anchors;
 mod excerpt;
 mod facts;
 mod gather;

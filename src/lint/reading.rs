@@ -110,7 +110,7 @@ pub(crate) fn page_file(id: &PageId, bytes: &[u8], wanted: Wanted) -> PageFile {
             .collect(),
         citations: references.citations,
         anchors: if wanted.anchors {
-            let mut anchors = super::anchors::anchors(&page.body);
+            let mut anchors = crate::page::anchors(&page.body);
             anchors.sort_unstable();
             anchors
         } else {

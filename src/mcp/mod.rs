@@ -37,6 +37,8 @@ use crate::ops::{OPERATIONS, OperationEntry};
 use crate::wiki::Wiki;
 
 pub use hosts::{HOSTS, Host, Snippet};
+#[cfg(feature = "web")]
+pub(crate) use operate::Failure;
 pub use reference::tools as tools_reference;
 #[cfg(feature = "web")]
 pub(crate) use transport::has_too_many_values;
@@ -110,6 +112,12 @@ impl Server {
     fn wiki(&self) -> Arc<Wiki> {
         let wiki = self.0.wiki.lock().unwrap_or_else(PoisonError::into_inner);
         wiki.clone()
+    }
+
+    /// What people call the wiki: the name of the project, or of the folder that it is.
+    #[cfg(feature = "web")]
+    pub(crate) fn name(&self) -> String {
+        self.wiki().name()
     }
 
     /// Serves one connection, one JSON-RPC message a line, until its end, or until `stop`. What

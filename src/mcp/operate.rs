@@ -21,7 +21,8 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Why a call gives no report.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
+    /// It failed as it can fail.
     Engine(Error),
     /// A defect of ours; the message went to standard error.
     Defect,
@@ -55,26 +56,54 @@ impl Drop for StopOnDrop {
 }
 
 impl Server {
-    /// Runs `task` and waits for it.
+    /// Runs `task` for a call of the protocol and waits for it.
     pub(super) async fn operate<T: Send + 'static>(
         &self,
         request: &RequestContext<RoleServer>,
         task: impl FnOnce(&Wiki, &Context) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Failure> {
-        let aborted = || Error::new(ErrorCode::Aborted, "the operation was cancelled");
-        let running = self.0.running.clone();
-        let permit = tokio::select! {
-            permit = running.acquire_owned() => permit,
-            () = request.ct.cancelled() => return Err(aborted().into()),
-        };
-        let cancellation = Cancellation::default();
-        let _stop = StopOnDrop(cancellation.clone());
-        let mut ctx = self.0.ctx.clone().with_cancellation(cancellation.clone());
-        let mut teller = request.meta.get_progress_token().map(|token| {
+        let mut ctx = self.0.ctx.clone();
+        let teller = request.meta.get_progress_token().map(|token| {
             let (sink, reports) = watch::channel(None);
             ctx = ctx.clone().with_progress(Arc::new(Latest(sink)));
             Teller::new(request.peer.clone(), token, reports)
         });
+        self.work(ctx, request.ct.cancelled(), teller, task).await
+    }
+
+    /// Runs `task` for a caller who takes its answer whole, and waits for it; it is asked to stop
+    /// when nobody waits any more.
+    #[cfg(feature = "web")]
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        progress: Option<Arc<dyn ProgressSink>>,
+        task: impl FnOnce(&Wiki, &Context) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let mut ctx = self.0.ctx.clone();
+        ctx.limits.max_answer_bytes = usize::MAX;
+        if let Some(sink) = progress {
+            ctx = ctx.with_progress(sink);
+        }
+        self.work(ctx, std::future::pending(), None, task).await
+    }
+
+    async fn work<T: Send + 'static>(
+        &self,
+        ctx: Context,
+        cancelled: impl Future<Output = ()>,
+        mut teller: Option<Teller>,
+        task: impl FnOnce(&Wiki, &Context) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let aborted = || Error::new(ErrorCode::Aborted, "the operation was cancelled");
+        tokio::pin!(cancelled);
+        let running = self.0.running.clone();
+        let permit = tokio::select! {
+            permit = running.acquire_owned() => permit,
+            () = &mut cancelled => return Err(aborted().into()),
+        };
+        let cancellation = Cancellation::default();
+        let _stop = StopOnDrop(cancellation.clone());
+        let ctx = ctx.with_cancellation(cancellation.clone());
         let wiki = self.wiki();
         let mut job = tokio::task::spawn_blocking(move || {
             let _permit = permit;
@@ -96,7 +125,7 @@ impl Server {
                         Err(Failure::Defect)
                     }
                 },
-                () = request.ct.cancelled(), if !cancellation.is_cancelled() => {
+                () = &mut cancelled, if !cancellation.is_cancelled() => {
                     cancellation.cancel();
                 }
                 () = passed(deadline), if !cancellation.is_cancelled() => {

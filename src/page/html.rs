@@ -1,44 +1,91 @@
-//! Links in raw HTML: the `href` of each `<a>`.
+//! Raw HTML: its tags, and of these the `href` of each `<a>`.
 //!
 //! Markdown lets HTML through, so a browser follows these links like any other. Comments and
 //! the contents of `<script>`, `<style>` and `<textarea>` are text to a browser and to us.
 
 use std::ops::Range;
 
-/// The `href` of each `<a>` tag with the bytes of the tag, in order. Character references
-/// in the value are resolved for the few characters that must be written so.
-pub(super) fn hrefs(html: &str) -> Vec<(Range<usize>, String)> {
+/// A tag of raw HTML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HtmlTag<'h> {
+    /// Where it stands.
+    pub(crate) range: Range<usize>,
+    /// Its name as written; a comment has none.
+    pub(crate) name: &'h str,
+    /// Whether it is an end tag.
+    pub(crate) closes: bool,
+    /// Its first `href`, character references resolved.
+    pub(crate) href: Option<String>,
+    /// Its first `id` or `name`.
+    pub(crate) id: Option<String>,
+}
+
+/// The tags and comments of a text, in order. What `<script>`, `<style>` and `<textarea>` hold is
+/// no tag.
+pub(crate) fn tags(html: &str) -> Vec<HtmlTag<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(open) = html[at..].find('<').map(|offset| at + offset) {
         let rest = &html[open..];
         if rest.starts_with("<!--") {
             at = end_of(html, open + 4, "-->");
+            found.push(HtmlTag {
+                range: open..at,
+                name: "",
+                closes: false,
+                href: None,
+                id: None,
+            });
             continue;
         }
-        let name_end = rest[1..]
+        let closes = rest.starts_with("</");
+        let start = 1 + usize::from(closes);
+        let name_end = rest[start..]
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
-            .map_or(rest.len(), |offset| 1 + offset);
-        let name = &rest[1..name_end];
+            .map_or(rest.len(), |offset| start + offset);
+        let name = &rest[start..name_end];
         if name.is_empty() {
             at = open + 1;
             continue;
         }
-        let (href, end) = attributes(html, open + name_end);
+        let (attributes, end) = attributes(html, open + name_end);
         at = end;
-        if name.eq_ignore_ascii_case("a")
-            && let Some(href) = href
-        {
-            found.push((open..end, unescape(href)));
+        if let Some(Attributes { href, id }) = attributes {
+            found.push(HtmlTag {
+                range: open..end,
+                name,
+                closes,
+                href: href.map(unescape),
+                id: id.map(unescape),
+            });
         }
-        if let Some(closing) = RAW_TEXT
-            .iter()
-            .find(|(raw, _)| name.eq_ignore_ascii_case(raw))
+        if !closes
+            && let Some(closing) = RAW_TEXT
+                .iter()
+                .find(|(raw, _)| name.eq_ignore_ascii_case(raw))
         {
             at = end_of_ignoring_case(html, at, closing.1);
         }
     }
     found
+}
+
+/// The `href` of each `<a>` tag with the bytes of the tag, in order. Character references
+/// in the value are resolved for the few characters that must be written so.
+pub(super) fn hrefs(html: &str) -> Vec<(Range<usize>, String)> {
+    let links = tags(html)
+        .into_iter()
+        .filter(|tag| !tag.closes && tag.name.eq_ignore_ascii_case("a"));
+    links
+        .filter_map(|tag| Some((tag.range, tag.href?)))
+        .collect()
+}
+
+/// What is read of the attributes of a tag.
+#[derive(Default)]
+struct Attributes<'h> {
+    href: Option<&'h str>,
+    id: Option<&'h str>,
 }
 
 const RAW_TEXT: [(&str, &str); 3] = [
@@ -60,10 +107,10 @@ fn end_of_ignoring_case(html: &str, from: usize, needle: &str) -> usize {
         .map_or(html.len(), |offset| from + offset + needle.len())
 }
 
-/// Walks the attributes of a tag from behind its name: the value of the first `href`, and the
-/// offset behind the tag, which is the end of the text for a tag that never ends.
-fn attributes(html: &str, mut at: usize) -> (Option<&str>, usize) {
-    let mut href = None;
+/// Walks the attributes of a tag from behind its name: what they say, and the offset behind the
+/// tag; nothing and the end of the text for a tag that never ends.
+fn attributes(html: &str, mut at: usize) -> (Option<Attributes<'_>>, usize) {
+    let mut found = Attributes::default();
     loop {
         let gap = html[at..].len() - html[at..].trim_start_matches(is_gap).len();
         at += gap;
@@ -72,7 +119,7 @@ fn attributes(html: &str, mut at: usize) -> (Option<&str>, usize) {
             return (None, html.len());
         };
         if next == '>' {
-            return (href, at + 1);
+            return (Some(found), at + 1);
         }
         let name_end = html[at + next.len_utf8()..]
             .find(|c: char| is_gap(c) || c == '>' || c == '=')
@@ -94,8 +141,12 @@ fn attributes(html: &str, mut at: usize) -> (Option<&str>, usize) {
             (&value[..length], start + length)
         };
         at = end;
-        if href.is_none() && name.eq_ignore_ascii_case("href") {
-            href = Some(text);
+        if found.href.is_none() && name.eq_ignore_ascii_case("href") {
+            found.href = Some(text);
+        }
+        let names_it = name.eq_ignore_ascii_case("id") || name.eq_ignore_ascii_case("name");
+        if found.id.is_none() && names_it {
+            found.id = Some(text);
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::id::SourceId;
 
 /// The Markdown that pages are read as. Footnotes must be known, or `[^1]: text` would define a
 /// link; mathematics must not, or `$HOME/$USER` would hide what lies between.
-pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
+pub(crate) const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_FOOTNOTES)
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS);
@@ -283,35 +283,79 @@ fn markdown(anchor: Anchor, line: u32, columns: Columns, references: &mut Refere
     if target.starts_with("//") {
         return;
     }
-    let (path, fragment) = match target.split_once('#') {
-        Some((path, fragment)) => (path, Some(fragment)),
-        None => (target.as_str(), None),
-    };
-    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    let (target, fragment) = markdown_place(&target);
     references.links.push(Link {
         kind: LinkKind::Markdown,
-        target: percent_decoded(path),
-        fragment: fragment.map(percent_decoded),
+        target,
+        fragment,
         line,
         columns: Some(columns),
         label: anchor.label,
     });
 }
 
-/// A wikilink, unless its target is one that no wikilink tool would take.
-fn wikilink(anchor: &Anchor, kind: LinkKind, line: u32, columns: Columns) -> Option<Link> {
+/// The path and the fragment that the target of a Markdown link names.
+fn markdown_place(target: &str) -> (String, Option<String>) {
+    let (path, fragment) = match target.split_once('#') {
+        Some((path, fragment)) => (path, Some(fragment)),
+        None => (target, None),
+    };
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    (percent_decoded(path), fragment.map(percent_decoded))
+}
+
+/// The path and the fragment that the target of a wikilink names; nothing for one that no
+/// wikilink tool would take.
+fn wikilink_place(target: &str) -> Option<(String, Option<String>)> {
     // Brackets stand in `[[1,2],[3,4]]` and the like; a line break ends a wikilink.
-    if anchor.target.contains(['[', ']', '\n']) {
+    if target.contains(['[', ']', '\n']) {
         return None;
     }
-    let (target, fragment) = match anchor.target.split_once('#') {
+    let (target, fragment) = match target.split_once('#') {
         Some((target, fragment)) => (target, Some(fragment.trim().to_owned())),
-        None => (anchor.target.as_str(), None),
+        None => (target, None),
     };
     let target = target.trim().to_owned();
-    if target.is_empty() && fragment.is_none() {
-        return None;
+    (!target.is_empty() || fragment.is_some()).then_some((target, fragment))
+}
+
+/// What the target of one link names, for whoever meets the link while reading a body.
+#[cfg(feature = "web")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A place of the wiki: how it was written, path and fragment, as in [`Link`].
+    Place(LinkKind, String, Option<String>),
+    /// Lines of a source.
+    Cited(Citation),
+    /// Something with a scheme or a host.
+    Outside,
+    /// Nothing.
+    Nowhere,
+}
+
+/// What a target as pulldown-cmark gives it names.
+#[cfg(feature = "web")]
+pub(crate) fn target_of(kind: LinkKind, target: &str) -> Target {
+    if kind != LinkKind::Markdown {
+        let place = wikilink_place(target.strip_suffix('\\').unwrap_or(target));
+        return place.map_or(Target::Nowhere, |(path, fragment)| {
+            Target::Place(kind, path, fragment)
+        });
     }
+    if has_scheme(target) {
+        let cited = citation(target, 0, Columns { start: 0, end: 0 });
+        return cited.map_or(Target::Outside, Target::Cited);
+    }
+    if target.starts_with("//") {
+        return Target::Outside;
+    }
+    let (path, fragment) = markdown_place(target);
+    Target::Place(kind, path, fragment)
+}
+
+/// A wikilink, unless its target is one that no wikilink tool would take.
+fn wikilink(anchor: &Anchor, kind: LinkKind, line: u32, columns: Columns) -> Option<Link> {
+    let (target, fragment) = wikilink_place(&anchor.target)?;
     Some(Link {
         kind,
         target,

@@ -4,6 +4,7 @@
 //! Markdown is read by pulldown-cmark and never by regular expressions; the one exception is
 //! [`sections_classic`], which reproduces an older tool line by line.
 
+mod anchors;
 mod grammar;
 mod html;
 mod lines;
@@ -13,10 +14,17 @@ mod resolve;
 mod sections;
 mod title;
 
+#[cfg(feature = "web")]
+pub(crate) use anchors::Slugs;
+pub(crate) use anchors::{anchors, slug};
 pub use grammar::{Page, PageError, PageErrorKind, parse, parse_bytes, render};
+#[cfg(feature = "web")]
+pub(crate) use html::tags;
 pub use lines::{Columns, unix_line_ends};
 pub(crate) use links::percent_decoded;
 pub use links::{Citation, Link, LinkKind, References, references};
+#[cfg(feature = "web")]
+pub(crate) use links::{OPTIONS, Target, target_of};
 pub use outline::{Outline, outline};
 pub(crate) use resolve::is_relative;
 pub use resolve::{PageLookup, PageNames, Resolution, resolve};

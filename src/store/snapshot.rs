@@ -349,11 +349,28 @@ impl View {
         &self,
         prefix: &str,
         after: Option<&PageId>,
-    ) -> impl Iterator<Item = Result<(PageId, PageRecord), StoreError>> + '_ {
+    ) -> impl Iterator<Item = Result<(PageId, PageRecord), StoreError>> + use<'_> {
         let from = match after {
             Some(id) if id.as_str() >= prefix => Bound::Excluded(id.as_str().as_bytes().to_vec()),
             _ => Bound::Included(prefix.as_bytes().to_vec()),
         };
+        self.page_rows(from, prefix)
+    }
+
+    /// Pages whose id begins with `prefix`, from the first whose id is not before `from`.
+    pub fn pages_from(
+        &self,
+        from: &str,
+        prefix: &str,
+    ) -> impl Iterator<Item = Result<(PageId, PageRecord), StoreError>> + use<'_> {
+        self.page_rows(Bound::Included(from.as_bytes().to_vec()), prefix)
+    }
+
+    fn page_rows(
+        &self,
+        from: Bound<Vec<u8>>,
+        prefix: &str,
+    ) -> impl Iterator<Item = Result<(PageId, PageRecord), StoreError>> + use<'_> {
         self.scan_from::<PageRecord>(from, after_prefix(prefix.as_bytes()))
             .map(|row| {
                 let (key, record) = row?;

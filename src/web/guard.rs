@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{
+    ACCEPT, AUTHORIZATION, COOKIE, HOST, ORIGIN, RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE,
+};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse as _, Redirect, Response};
 use tokio::sync::Semaphore;
 
-use super::ServeOptions;
+use super::{ServeOptions, dashboard};
+use crate::id::ContentHash;
 
 /// So many requests are in work at once; more are sent away.
 const MAX_REQUESTS: usize = 64;
@@ -50,7 +53,12 @@ impl Guard {
 pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let rules = &guard.0;
     if let Err(refused) = rules.admit(request.uri(), request.headers()) {
-        return refused;
+        let is_person = request.method() == Method::GET && wants_html(request.headers());
+        return if refused.status() == StatusCode::UNAUTHORIZED && is_person {
+            dashboard::login(StatusCode::UNAUTHORIZED, None)
+        } else {
+            refused
+        };
     }
     let Ok(_permit) = rules.requests.try_acquire() else {
         let mut busy = refuse(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once");
@@ -77,8 +85,26 @@ pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Ne
             "the request has too many values",
         );
     }
+    if parts.uri.path() == dashboard::LOGIN && parts.method == Method::POST {
+        return rules.log_in(&bytes);
+    }
     next.run(Request::from_parts(parts, Body::from(bytes)))
         .await
+}
+
+/// What is shown to who has no token yet: nothing of the wiki.
+fn is_open(path: &str) -> bool {
+    path == dashboard::LOGIN || path.starts_with("/assets/")
+}
+
+fn wants_html(headers: &HeaderMap) -> bool {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accept.is_some_and(|accept| accept.contains("text/html"))
+}
+
+/// What a browser keeps in place of the token, for this server and no other.
+fn pass_of(token: &str) -> String {
+    ContentHash::of(format!("llmwiki pass {token}").as_bytes()).to_string()
 }
 
 fn refuse(status: StatusCode, why: &str) -> Response {
@@ -116,7 +142,7 @@ impl Rules {
             }
         }
         match &self.token {
-            Some(token) if !brings(headers, token) => {
+            Some(token) if !brings(headers, token) && !is_open(uri.path()) => {
                 let mut refused = refuse(
                     StatusCode::UNAUTHORIZED,
                     "send the token as Authorization: Bearer TOKEN",
@@ -129,6 +155,26 @@ impl Rules {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Gives the browser of a person who knows the token a pass; it ends with the browser.
+    fn log_in(&self, form: &[u8]) -> Response {
+        let given = form_urlencoded_value(form, "token").unwrap_or_default();
+        let Some(token) = &self.token else {
+            return Redirect::to("/").into_response();
+        };
+        if !equal(given.trim(), token) {
+            return dashboard::login(StatusCode::UNAUTHORIZED, Some("That is not the token."));
+        }
+        let cookie = format!(
+            "{PASS}={}; HttpOnly; SameSite=Strict; Path=/",
+            pass_of(token)
+        );
+        let mut response = Redirect::to("/").into_response();
+        if let Ok(value) = cookie.parse() {
+            response.headers_mut().insert(SET_COOKIE, value);
+        }
+        response
     }
 
     /// Whether the server goes by this name. A name that an attacker can make point here is never
@@ -155,22 +201,48 @@ fn is_origin_of(origin: &str, host: &Authority) -> bool {
         .is_some_and(|authority| authority == *host)
 }
 
-/// Whether the request brings the token; the time this takes says nothing about it.
+/// Name of the cookie with the pass.
+const PASS: &str = "llmwiki-pass";
+
+/// Whether the request brings the token, or the pass that stands for it.
 fn brings(headers: &HeaderMap, token: &str) -> bool {
-    let Some(given) = headers
+    let bearer = headers
         .get(AUTHORIZATION)
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, given)| given.trim())
-    else {
-        return false;
-    };
+        .map(|(_, given)| given.trim());
+    if let Some(given) = bearer {
+        return equal(given, token);
+    }
+    let cookies = headers.get_all(COOKIE).iter();
+    let mut passes = cookies
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().strip_prefix(PASS)?.strip_prefix('='));
+    passes.any(|given| equal(given, &pass_of(token)))
+}
+
+/// Whether two texts are the same; the time this takes says nothing about them.
+fn equal(given: &str, known: &str) -> bool {
     let differences = given
         .bytes()
-        .zip(token.bytes())
+        .zip(known.bytes())
         .fold(0_u8, |seen, (a, b)| seen | (a ^ b));
-    given.len() == token.len() && differences == 0
+    given.len() == known.len() && differences == 0
+}
+
+/// A value of a form.
+fn form_urlencoded_value(form: &[u8], name: &str) -> Option<String> {
+    let text = std::str::from_utf8(form).ok()?;
+    let pair = text
+        .split('&')
+        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
+    let pair = pair.replace('+', " ");
+    let value = percent_encoding::percent_decode_str(&pair)
+        .decode_utf8()
+        .ok()?;
+    Some(value.into_owned())
 }
 
 #[cfg(test)]

@@ -1,19 +1,26 @@
-//! The HTTP server of `llmwiki serve`: MCP at `/mcp`, and a word about what is there at `/`.
+//! The HTTP server of `llmwiki serve`: MCP at `/mcp`, and the dashboard for people.
 //!
-//! It answers for who may ask and how much: `guard` checks Host, Origin and token and bounds each
-//! request, `listen` bounds connections and slow senders. What is asked is answered by `mcp`.
+//! `guard` and `listen` answer for who may ask and how much: Host, Origin and token, bounds of
+//! each request, connections and slow senders. `dashboard` says which address shows what; the
+//! `views` read through `ops` and `wiki` and write HTML, with wiki text made safe by `markdown`.
 //! Invariants: on a loopback address no foreign page can reach it, beyond loopback nobody without
 //! the token; a GET changes nothing; nothing is read, kept or waited for without a bound.
 
+mod assets;
+mod dashboard;
 mod guard;
+mod layout;
+mod lines;
 mod listen;
+mod markdown;
+mod reply;
+mod urls;
+mod views;
 
 use std::net::SocketAddr;
 
 use axum::Router;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::middleware;
-use axum::routing::get;
 
 pub use listen::Listening;
 
@@ -53,27 +60,10 @@ pub fn new_token() -> std::io::Result<String> {
 
 /// All routes behind the guard, and what ends their streams.
 fn router(server: Server, options: &ServeOptions) -> (Router, impl FnOnce() + use<>) {
-    let (mcp, end) = server.route();
+    let (mcp, end) = server.clone().route();
     let guard = Guard::new(options);
-    let router = Router::new()
-        .route("/", get(about))
+    let router = dashboard::routes(server)
         .merge(mcp)
         .layer(middleware::from_fn_with_state(guard, guard::check));
     (router, end)
-}
-
-/// What there is.
-async fn about() -> ([(axum::http::HeaderName, &'static str); 3], &'static str) {
-    (
-        [
-            (CONTENT_TYPE, "text/plain; charset=utf-8"),
-            (CACHE_CONTROL, "no-store"),
-            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        ],
-        concat!(
-            "llmwiki ",
-            env!("CARGO_PKG_VERSION"),
-            "\n\n/mcp  MCP over streamable HTTP, for agent hosts\n"
-        ),
-    )
 }

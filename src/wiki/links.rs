@@ -53,9 +53,15 @@ impl<'a> Lookup<'a> {
                 found.insert(from);
             }
         }
+        self.told()?;
+        Ok(found)
+    }
+
+    /// What failed so far.
+    pub(super) fn told(&self) -> Result<()> {
         match self.failed.take() {
             Some(error) => Err(error.into()),
-            None => Ok(found),
+            None => Ok(()),
         }
     }
 }

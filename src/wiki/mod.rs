@@ -15,6 +15,7 @@ mod import;
 mod known;
 mod links;
 mod mend;
+mod open;
 mod pages;
 mod prepared;
 mod put;
@@ -37,6 +38,7 @@ pub use find::{Explanation, SearchHit, SearchReport, SearchRequest, TermShare};
 pub use gc::{GcReport, SNAPSHOT_ORIGIN, UncitedSnapshot};
 pub use history::{HistoryReport, HistoryRequest, RevisionReport};
 pub use import::{ImportFailure, ImportReport};
+pub use open::{Folder, OpenCode, OpenPage, OpenSource};
 pub use pages::{
     DeletePageReport, Expectation, ListPagesReport, PageMetadata, PageSummary, ReadPageReport,
     UpsertPage, UpsertPageReport,

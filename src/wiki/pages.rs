@@ -726,16 +726,15 @@ impl Wiki {
         id: &PageId,
         at: Option<&str>,
     ) -> Result<ReadPageReport> {
-        self.mending(ctx, || self.read_page_once(ctx, id, at))
+        self.mending(ctx, || Self::read_page_in(&self.reading(ctx)?, ctx, id, at))
     }
 
-    fn read_page_once(
-        &self,
+    pub(super) fn read_page_in(
+        reading: &Reading,
         ctx: &Context,
         id: &PageId,
         at: Option<&str>,
     ) -> Result<ReadPageReport> {
-        let reading = self.reading(ctx)?;
         let (sha256, revision, missing) = match at {
             Some(wanted) => {
                 let (seq, found) = find_revision(&reading.snapshot, id, wanted)?;
@@ -750,7 +749,7 @@ impl Wiki {
             }
             None => match reading.snapshot.page(id)? {
                 Some(page) => (page.sha256, page.revision, page.missing_sources),
-                None => return Err(why_no_page(&reading, ctx, id)?),
+                None => return Err(why_no_page(reading, ctx, id)?),
             },
         };
         let bytes =

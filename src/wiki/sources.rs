@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::adopt::{self, source_stamp, stamp_path};
 use super::root::Wiki;
-use super::session::Writing;
+use super::session::{Reading, Writing};
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::{ContentHash, SourceId};
@@ -713,17 +713,18 @@ impl Wiki {
         offset: Option<u64>,
         limit: Option<u64>,
     ) -> Result<ReadSourceReport> {
-        self.mending(ctx, || self.read_source_once(ctx, id, offset, limit))
+        self.mending(ctx, || {
+            Self::read_source_in(&self.reading(ctx)?, ctx, id, offset, limit)
+        })
     }
 
-    fn read_source_once(
-        &self,
+    pub(super) fn read_source_in(
+        reading: &Reading,
         ctx: &Context,
         id: SourceId,
         offset: Option<u64>,
         limit: Option<u64>,
     ) -> Result<ReadSourceReport> {
-        let reading = self.reading(ctx)?;
         let (metadata, content) = match reading.snapshot.source(id)? {
             Some(record) => {
                 let content =

@@ -25,6 +25,7 @@ mod cli_usage;
 mod cli_wiki;
 mod code;
 mod crash;
+mod dashboard;
 mod engine_properties;
 mod field_reports_page;
 mod field_reports_wiki;

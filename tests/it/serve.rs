@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::cli_support::Shell;
 
-struct Served {
+pub struct Served {
     child: Child,
-    address: SocketAddr,
-    token: Option<String>,
+    pub address: SocketAddr,
+    pub token: Option<String>,
 }
 
 impl Served {
-    fn start(shell: &Shell, arguments: &[&str]) -> Self {
+    pub fn start(shell: &Shell, arguments: &[&str]) -> Self {
         let mut child = shell
             .command()
             .args(["--json", "serve", "--port", "0"])
@@ -39,7 +39,7 @@ impl Served {
         }
     }
 
-    fn connect(&self) -> TcpStream {
+    pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_mins(1)))
@@ -48,7 +48,7 @@ impl Served {
     }
 
     /// Sends a request with these headers, and gives status, head and body.
-    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut stream = self.connect();
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "Host") {
@@ -95,10 +95,10 @@ impl Drop for Served {
 }
 
 #[derive(Debug)]
-struct Answer {
-    status: u16,
-    head: String,
-    body: String,
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
 }
 
 impl Answer {
@@ -115,7 +115,7 @@ impl Answer {
         serde_json::from_str(text).unwrap()
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (key, value) = line.split_once(':')?;
             key.eq_ignore_ascii_case(name).then_some(value.trim())

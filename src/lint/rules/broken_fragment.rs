@@ -1,9 +1,9 @@
 //! `BROKEN_FRAGMENT`: a link names a place in a page that the page does not have. Anchors are made of
 //! headings as GitHub makes them; a wikilink may also give the heading as it is written. Links to
 //! blocks (`#^id`) and to pages that do not exist are not judged.
-use crate::lint::anchors::slug;
 use crate::lint::{Check, Code, Facts, PageFacts, Rule, Severity, Sink, Spot};
 use crate::page::Resolution;
+use crate::page::slug;
 
 pub(crate) static RULE: Rule = Rule {
     code: Code::new("BROKEN_FRAGMENT"),

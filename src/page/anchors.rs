@@ -30,15 +30,14 @@ pub(crate) fn anchors(body: &str) -> Vec<String> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH;
     let mut found = Vec::new();
-    let mut taken: HashMap<String, u32> = HashMap::new();
+    let mut slugs = Slugs::default();
     let mut heading: Option<String> = None;
     for event in Parser::new_ext(body, options) {
         match event {
             Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
             Event::End(TagEnd::Heading(_)) => {
                 let Some(text) = heading.take() else { continue };
-                let plain = slug(&text);
-                found.push(unique(plain, &mut taken));
+                found.push(slugs.next(&text));
             }
             Event::Text(text) | Event::Code(text) => {
                 if let Some(heading) = &mut heading {
@@ -60,17 +59,25 @@ pub(crate) fn anchors(body: &str) -> Vec<String> {
     found
 }
 
-/// The slug, with the first free number behind it if it was there before.
-fn unique(plain: String, taken: &mut HashMap<String, u32>) -> String {
-    let mut next = taken.get(&plain).copied().unwrap_or(0);
-    let mut candidate = plain.clone();
-    while taken.contains_key(&candidate) {
-        next += 1;
-        candidate = format!("{plain}-{next}");
+/// The slugs of one page, each its own: a repeat gets the first free number behind it.
+#[derive(Default)]
+pub(crate) struct Slugs(HashMap<String, u32>);
+
+impl Slugs {
+    /// The slug of the next heading.
+    pub(crate) fn next(&mut self, heading: &str) -> String {
+        let taken = &mut self.0;
+        let plain = slug(heading);
+        let mut next = taken.get(&plain).copied().unwrap_or(0);
+        let mut candidate = plain.clone();
+        while taken.contains_key(&candidate) {
+            next += 1;
+            candidate = format!("{plain}-{next}");
+        }
+        taken.insert(plain, next);
+        taken.entry(candidate.clone()).or_insert(0);
+        candidate
     }
-    taken.insert(plain, next);
-    taken.entry(candidate.clone()).or_insert(0);
-    candidate
 }
 
 #[cfg(test)]

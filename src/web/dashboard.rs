@@ -1,0 +1,200 @@
+//! Which address shows what. Each view is read on a thread of its own, within the bounds that all
+//! operations have; every one is a GET, and changes nothing.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+use maud::html;
+
+use super::layout::{self, Part, View};
+use super::views::{changes, files, home, lint, page, pages, search, status};
+use super::{assets, reply};
+use crate::context::Context;
+use crate::error::Result;
+use crate::mcp::Server;
+use crate::wiki::Wiki;
+
+/// Where a person gives the token.
+pub(super) const LOGIN: &str = "/login";
+
+/// What every view is made from.
+#[derive(Clone)]
+struct Site {
+    server: Server,
+    /// What the wiki is called.
+    name: Arc<str>,
+}
+
+/// All addresses.
+pub(super) fn routes(server: Server) -> Router {
+    let name = server.name();
+    let site = Site {
+        server,
+        name: name.into(),
+    };
+    Router::new()
+        .route("/", get(show_home))
+        .route("/page/{*id}", get(show_page))
+        .route("/history/{*id}", get(show_history))
+        .route("/source/{id}", get(show_source))
+        .route("/source/{id}/raw", get(raw_source))
+        .route("/file/{*path}", get(show_file))
+        .route("/pages", get(show_pages))
+        .route("/sources", get(show_sources))
+        .route("/changes", get(show_changes))
+        .route("/search", get(show_search))
+        .route("/lint", get(show_lint))
+        .route("/status", get(show_status))
+        .route(LOGIN, get(show_login))
+        .route("/assets/{name}", get(assets::get))
+        .fallback(no_such_view)
+        .with_state(site)
+}
+
+impl Site {
+    async fn show(
+        &self,
+        view: impl FnOnce(&Wiki, &Context, &str) -> Result<View> + Send + 'static,
+    ) -> Response {
+        let name = Arc::clone(&self.name);
+        let made = self.server.run(None, move |wiki, ctx| {
+            let view = view(wiki, ctx, &name)?;
+            Ok(layout::document(&name, &view))
+        });
+        match made.await {
+            Ok(text) => reply::html(StatusCode::OK, text),
+            Err(failure) => layout::failure(&self.name, &failure),
+        }
+    }
+}
+
+async fn show_home(State(site): State<Site>) -> Response {
+    let mut response = site.show(home::view).await;
+    // That there is no wiki yet is what the start has to say then.
+    if response.status() == StatusCode::NOT_FOUND {
+        *response.status_mut() = StatusCode::OK;
+    }
+    response
+}
+
+async fn show_page(
+    State(site): State<Site>,
+    Path(id): Path<String>,
+    Query(asked): Query<page::Asked>,
+) -> Response {
+    site.show(move |wiki, ctx, _| page::view(wiki, ctx, &id, &asked))
+        .await
+}
+
+async fn show_source(
+    State(site): State<Site>,
+    Path(id): Path<String>,
+    Query(asked): Query<files::Asked>,
+) -> Response {
+    site.show(move |wiki, ctx, _| files::source(wiki, ctx, &id, &asked))
+        .await
+}
+
+async fn raw_source(State(site): State<Site>, Path(id): Path<String>) -> Response {
+    let read = site
+        .server
+        .run(None, move |wiki, ctx| files::raw(wiki, ctx, &id));
+    match read.await {
+        Ok(response) => response,
+        Err(failure) => layout::failure(&site.name, &failure),
+    }
+}
+
+async fn show_file(
+    State(site): State<Site>,
+    Path(path): Path<String>,
+    Query(asked): Query<files::Asked>,
+) -> Response {
+    site.show(move |wiki, ctx, _| files::code(wiki, ctx, &path, &asked))
+        .await
+}
+
+/// Which part of a long list.
+#[derive(Debug, Default, serde::Deserialize)]
+struct Listed {
+    #[serde(rename = "in")]
+    folder: Option<String>,
+    after: Option<String>,
+    before: Option<String>,
+}
+
+async fn show_pages(State(site): State<Site>, Query(listed): Query<Listed>) -> Response {
+    site.show(move |wiki, ctx, _| {
+        let folder = listed.folder.as_deref().unwrap_or_default();
+        pages::view(wiki, ctx, folder.trim_matches('/'), listed.after.as_deref())
+    })
+    .await
+}
+
+async fn show_sources(State(site): State<Site>, Query(listed): Query<Listed>) -> Response {
+    site.show(move |wiki, ctx, _| pages::sources(wiki, ctx, listed.after.as_deref()))
+        .await
+}
+
+async fn show_changes(State(site): State<Site>, Query(listed): Query<Listed>) -> Response {
+    site.show(move |wiki, ctx, _| changes::all(wiki, ctx, listed.before.as_deref()))
+        .await
+}
+
+async fn show_history(
+    State(site): State<Site>,
+    Path(id): Path<String>,
+    Query(listed): Query<Listed>,
+) -> Response {
+    site.show(move |wiki, ctx, _| changes::of_page(wiki, ctx, &id, listed.before.as_deref()))
+        .await
+}
+
+async fn show_search(State(site): State<Site>, Query(asked): Query<search::Asked>) -> Response {
+    site.show(move |wiki, ctx, _| search::view(wiki, ctx, &asked))
+        .await
+}
+
+async fn show_lint(State(site): State<Site>, Query(asked): Query<lint::Asked>) -> Response {
+    site.show(move |wiki, ctx, _| lint::view(wiki, ctx, &asked))
+        .await
+}
+
+async fn show_status(State(site): State<Site>) -> Response {
+    site.show(|wiki, ctx, _| status::view(wiki, ctx)).await
+}
+
+async fn show_login() -> Response {
+    login(StatusCode::OK, None)
+}
+
+async fn no_such_view(State(site): State<Site>) -> Response {
+    let main = html! {
+        article.notice {
+            h1 { "There is nothing at this address" }
+            p { a href="/" { "To the start" } " " a href="/pages" { "All pages" } }
+        }
+    };
+    let view = View::new(Part::Other, "Nothing here", main);
+    reply::html(StatusCode::NOT_FOUND, layout::document(&site.name, &view))
+}
+
+/// Asks a person for the token. Says nothing of the wiki.
+pub(super) fn login(status: StatusCode, fault: Option<&str>) -> Response {
+    let main = html! {
+        form.notice.login method="post" action=(LOGIN) {
+            h1 { "This wiki asks for its token" }
+            p { code { "llmwiki serve" } " printed it when it started, or it is the one of " code { "LLMWIKI_TOKEN" } "." }
+            @if let Some(fault) = fault { p.bad role="alert" { (fault) } }
+            label for="w-token" { "Token" }
+            input #w-token type="password" name="token" autocomplete="current-password" required autofocus;
+            button type="submit" { "Open" }
+        }
+    };
+    let view = View::new(Part::Other, "Token", main);
+    reply::html(status, layout::document("llmwiki", &view))
+}

@@ -24,6 +24,8 @@ pub mod lint;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
+#[cfg(feature = "net")]
+mod net;
 pub mod ops;
 pub mod page;
 #[cfg(feature = "cli")]

@@ -403,6 +403,8 @@ const RECORDS: &[(&str, &[u8])] = &[
     ("titles", b"\0a"),
     ("titles", b"\x01a\0b"),
     ("sections", &[0, 0, 0, 1]),
+    ("projects", b"billing"),
+    ("project_pages", b"billing\0.wiki/a.md"),
 ];
 
 /// Any payload as a record of any table, or as a row of the index's delta.

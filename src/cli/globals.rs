@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, FromArgMatches as _};
 
 use crate::config::Flags;
+use crate::ops::Operation as _;
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -64,7 +65,12 @@ pub(crate) struct Globals {
 impl Globals {
     pub(crate) fn of(matches: &clap::ArgMatches) -> Self {
         // The parser was made from this struct, so its matches always fit.
-        Self::from_arg_matches(matches).unwrap_or_default()
+        let mut globals = Self::from_arg_matches(matches).unwrap_or_default();
+        // There it names those who are asked.
+        if matches.subcommand_name() == Some(crate::ops::AskProjects::NAME) {
+            globals.project = None;
+        }
+        globals
     }
 
     pub(crate) fn flags(&self) -> Flags {

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use clap::{Arg, ArgAction, Command};
 
 /// The commands whose arguments are words of a query.
-const COMMANDS: [&str; 2] = ["search", "ask"];
+const COMMANDS: [&str; 3] = ["search", "ask", "ask-projects"];
 /// Short options that every parser makes by itself.
 const OWN_SHORTS: [char; 2] = ['h', 'V'];
 

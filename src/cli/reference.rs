@@ -36,6 +36,16 @@ pub fn commands() -> String {
             argument.hide(global)
         });
         section(&title, &mut own);
+        for inner in own
+            .get_subcommands()
+            .filter(|inner| inner.get_name() != "help")
+        {
+            let mut inner = inner.clone().mut_args(|argument| {
+                let global = argument.is_global_set();
+                argument.hide(global)
+            });
+            section(&format!("{title} {}", inner.get_name()), &mut inner);
+        }
     }
     out.push_str(
         "\n## Configuration\n\n\

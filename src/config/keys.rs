@@ -7,6 +7,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use super::Config;
+use super::forges::{self, Forge, NamedPlace};
 use super::models::{self, Models};
 use crate::error::{Error, ErrorCode, Result};
 use crate::search::Analysis;
@@ -20,7 +21,7 @@ pub(super) enum Kind {
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A part that a later feature reads by itself; only for files.
+    /// A table that is read by itself; only for files.
     Part,
 }
 
@@ -101,12 +102,14 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         name: "forges",
-        meaning: "kept for later, no effect yet: servers that hold other projects",
+        meaning: "Gitea and Forgejo servers that hold other projects: forges.NAME with url; token_env, \
+                  ca_file, timeout_seconds (20), connections (8)",
         kind: Kind::Part,
     },
     Key {
         name: "projects",
-        meaning: "kept for later, no effect yet: other projects",
+        meaning: "other projects: projects.NAME with path, or with owner and one of forge, gitea; repo, \
+                  branch",
         kind: Kind::Part,
     },
 ];
@@ -162,7 +165,8 @@ enum Value {
     Number(u64),
     Text(String),
     Models(Models),
-    Part,
+    Forges(Vec<Forge>),
+    Projects(Vec<(String, NamedPlace)>),
 }
 
 /// A key with its checked value.
@@ -217,15 +221,18 @@ impl Setting {
                 Value::Text(text.clone().into_owned())
             }
             (Kind::Text | Kind::Word(_), _) => return Err(wrong("text in quotes")),
-            (Kind::Part, value) if key.name == "models" => {
+            (Kind::Part, value) => {
                 let known = |name: &str| {
                     let found = auth.iter().find(|(known, _)| known == name);
                     found.map(|(_, key)| key.clone())
                 };
-                Value::Models(models::read(value, &known, &|what| origin.refuse(what))?)
+                let refuse = |what: &str| origin.refuse(what);
+                match key.name {
+                    "models" => Value::Models(models::read(value, &known, &refuse)?),
+                    "forges" => Value::Forges(forges::read_forges(value, &known, &refuse)?),
+                    _ => Value::Projects(forges::read_projects(value, &refuse)?),
+                }
             }
-            (Kind::Part, DeValue::Table(_) | DeValue::Array(_)) => Value::Part,
-            (Kind::Part, _) => return Err(wrong("a table")),
         };
         Self::checked(key, value, origin)
     }
@@ -265,8 +272,18 @@ impl Setting {
     }
 
     /// Whether this setting names programs or addresses.
+    pub(super) fn reaches_out(&self) -> bool {
+        self.names_models() || self.names_others()
+    }
+
+    /// Whether this setting names models.
     pub(super) fn names_models(&self) -> bool {
         matches!(self.value, Value::Models(_))
+    }
+
+    /// Whether this setting names forges or other projects.
+    pub(super) fn names_others(&self) -> bool {
+        matches!(self.value, Value::Forges(_) | Value::Projects(_))
     }
 
     /// Puts the value where it belongs. The root is not part of it: it was found before.
@@ -287,6 +304,10 @@ impl Setting {
                 config.analysis = Analysis::parse(word).unwrap_or_default();
             }
             (_, Value::Models(models)) => config.models.merge(models.clone()),
+            (_, Value::Forges(forges)) => config.others.forges.extend(forges.iter().cloned()),
+            (_, Value::Projects(projects)) => {
+                config.others.projects.extend(projects.iter().cloned());
+            }
             ("language", Value::Text(language)) => config.language = Some(language.clone()),
             _ => {}
         }

@@ -4,10 +4,12 @@
 //! `locate` finds the root; `keys` holds the one table of keys with their ranges, so that the
 //! three spellings (file, variable, flag) cannot come to differ.
 
+mod forges;
 mod keys;
 mod locate;
 mod models;
 
+pub use forges::{Forge, NamedPlace, Others, Server, url_fault};
 pub use keys::{KEYS, Key};
 pub use locate::Chosen;
 pub use models::{Endpoint, Key as ModelKey, Model, ModelKind, Models, agents_on_path};
@@ -39,6 +41,8 @@ pub struct Config {
     pub project: Option<PathBuf>,
     /// Language models.
     pub models: Models,
+    /// Other projects and the servers that hold them.
+    pub others: Others,
     /// The user's own directory of settings.
     pub user_directory: Option<PathBuf>,
 }
@@ -222,7 +226,7 @@ fn load_with(environment: &Environment, flags: &Flags, past_faults: bool) -> Res
         ..Config::default()
     };
     // What is judged is what was read: a second look at the path could see another file.
-    if of_root.iter().any(keys::Setting::names_models)
+    if of_root.iter().any(keys::Setting::reaches_out)
         && (unread.is_some()
             || !is_trusted(
                 user_directory,
@@ -230,8 +234,9 @@ fn load_with(environment: &Environment, flags: &Flags, past_faults: bool) -> Res
                 &root_file,
             )?)
     {
-        of_root.retain(|setting| !setting.names_models());
-        config.models.untrusted = true;
+        config.models.untrusted = of_root.iter().any(keys::Setting::names_models);
+        config.others.untrusted = of_root.iter().any(keys::Setting::names_others);
+        of_root.retain(|setting| !setting.reaches_out());
     }
     for setting in [of_root, user, variables, settings].iter().flatten() {
         setting.apply(&mut config);
@@ -518,15 +523,17 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_later_layers_are_read_but_mean_nothing_yet() {
-        let (folder, environment) = files("[forges]\nask = 'x'\n[[projects]]\nname = 'a'\n", "");
-        assert_eq!(
-            load(&environment, &Flags::default()).unwrap().config,
-            Config {
-                user_directory: Some(folder.path().to_owned()),
-                ..Config::default()
-            }
-        );
+    fn forges_and_projects_count_from_the_user_or_where_the_file_is_trusted() {
+        let forges = "[forges.work]\nurl = 'https://h'\n[projects.a]\npath = '/a'\n";
+        let (folder, environment) = files(forges, "[projects.b]\npath = '/b'\n");
+        let load = || load(&environment, &Flags::default()).unwrap().config.others;
+        let others = load();
+        assert!(others.untrusted && others.forges.is_empty());
+        assert!(others.project("a").is_none() && others.project("b").is_some());
+        assert!(trust(folder.path(), &folder.path().join(".llmwiki"), false).unwrap());
+        let others = load();
+        assert!(!others.untrusted && others.project("a").is_some());
+        assert_eq!(others.forge("work").unwrap().url, "https://h");
     }
 
     #[test]

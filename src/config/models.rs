@@ -273,7 +273,8 @@ fn read_model(
     })
 }
 
-/// The keys of the user's `auth.toml`: `NAME = "KEY"`. The file must be the user's alone.
+/// The keys of the user's `auth.toml`: `NAME = "KEY"` for a model, in the table `forges` for a
+/// forge. The file must be the user's alone.
 pub(super) fn auth(path: &Path) -> Result<Vec<(String, Key)>> {
     let refuse = |what: &str| {
         Error::new(
@@ -297,6 +298,17 @@ pub(super) fn auth(path: &Path) -> Result<Vec<(String, Key)>> {
         match value.get_ref() {
             DeValue::String(key) => {
                 keys.push((name.get_ref().to_string(), Key::new(key.to_string())));
+            }
+            DeValue::Table(table) if name.get_ref() == "forges" => {
+                for (forge, value) in table {
+                    let DeValue::String(key) = value.get_ref() else {
+                        return Err(refuse("it holds something that is no text"));
+                    };
+                    keys.push((
+                        format!("forges.{}", forge.get_ref()),
+                        Key::new(key.to_string()),
+                    ));
+                }
             }
             _ => return Err(refuse("it holds something that is no text")),
         }

@@ -52,11 +52,14 @@ fn continuation(report: &Map<String, Value>) -> Option<String> {
     if let Some(next) = report.get("next").filter(|next| !next.is_null()) {
         return Some(format!("There is more: call again with cursor {next}."));
     }
-    let number = |key: &str| report.get(key).and_then(Value::as_u64);
+    let number = |key: &str, ancestral: &str| {
+        let value = report.get(key).or_else(|| report.get(ancestral));
+        value.and_then(Value::as_u64)
+    };
     let (start, end, count) = (
-        number("byteStart")?,
-        number("byteEnd")?,
-        number("byteCount")?,
+        number("byteStart", "byte_start")?,
+        number("byteEnd", "byte_end")?,
+        number("byteCount", "byte_count")?,
     );
     (end < count).then(|| {
         format!("Bytes {start} to {end} of {count} are here: call again with offset {end}.")

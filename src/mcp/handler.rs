@@ -15,7 +15,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::Value;
 
 use super::operate::Failure;
-use super::tools::{self, Called};
+use super::tools;
 use super::{MAX_ANSWER_BYTES, Server, bound, prompts, resources, words};
 use crate::error::ErrorCode;
 
@@ -69,28 +69,17 @@ impl ServerHandler for Server {
         call: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let called =
+        let operation =
             tools::find(self.0.operations, &call.name).ok_or_else(|| unknown_tool(&call.name))?;
         let arguments = Value::Object(call.arguments.unwrap_or_default());
-        let answer = match called {
-            Called::Operation(operation) => {
-                self.operate(&context, move |wiki, ctx| {
-                    let report = (operation.run)(arguments, wiki, ctx)?;
-                    let report = bound::bound(report, MAX_ANSWER_BYTES, operation.narrow);
-                    let text = report.to_string();
-                    Ok((report, text))
-                })
-                .await
-            }
-            Called::Projects(question) => question
-                .answer(arguments)
-                .map(|report| bound::bound(report, MAX_ANSWER_BYTES, "Name fewer projects."))
-                .map(|report| {
-                    let text = report.to_string();
-                    (report, text)
-                })
-                .map_err(Failure::Engine),
-        };
+        let answer = self
+            .operate(&context, move |wiki, ctx| {
+                let report = (operation.run)(arguments, wiki, ctx)?;
+                let report = bound::bound(report, MAX_ANSWER_BYTES, operation.narrow);
+                let text = report.to_string();
+                Ok((report, text))
+            })
+            .await;
         let result = match answer {
             Ok((report, text)) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);

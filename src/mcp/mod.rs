@@ -12,7 +12,6 @@ mod hosts;
 #[cfg(feature = "web")]
 mod http;
 mod operate;
-mod projects;
 mod prompts;
 mod reference;
 mod resources;

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 
-use super::{MAX_ANSWER_BYTES, projects, prompts, resources, tools, words};
+use super::{MAX_ANSWER_BYTES, prompts, resources, tools, words};
 use crate::ops::OPERATIONS;
 
 /// The text of docs/tools.md.
@@ -26,14 +26,11 @@ pub fn tools() -> String {
     }
     let _ = write!(
         out,
-        "\n## Other projects\n\n`{ask}` and `{get}` (also called as `knowledge.ask_projects` and \
-         `knowledge.get_from`) are understood and answer that a project is not known. They are \
-         not listed until they can do more.\n\n\
+        "\n## Other names\n\n`knowledge.ask_projects` and `knowledge.get_from` are understood in \
+         calls, and not listed: several hosts drop a whole server for one dot.\n\n\
          ## Resources\n\n| URI | |\n| --- | --- |\n\
          | `llmwiki://schema` | the schema.md of the wiki |\n\
          | `llmwiki://pages` | id and title of each page, one a line |\n",
-        ask = projects::ASK,
-        get = projects::GET,
     );
     for template in resources::templates(OPERATIONS).resource_templates {
         let about = template.description.unwrap_or_default();

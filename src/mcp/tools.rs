@@ -2,7 +2,7 @@
 
 use rmcp::model::{Tool, ToolAnnotations};
 
-use super::{projects, schema, words};
+use super::{schema, words};
 use crate::ops::{Effect, OperationEntry};
 
 /// The tools of these operations, in their order, which is the same for every client.
@@ -45,27 +45,20 @@ fn title(name: &str) -> String {
     words
 }
 
-/// What a called name stands for.
-#[derive(Clone, Copy)]
-pub(super) enum Called {
-    Operation(&'static OperationEntry),
-    /// A question to other projects, before there is an operation for it.
-    Projects(projects::Question),
-}
-
 /// Finds a tool. Names with a dot are understood as those with an underscore, which are the ones
 /// that are listed: several hosts drop a whole server for one dot.
-pub(super) fn find(operations: &'static [OperationEntry], name: &str) -> Option<Called> {
+pub(super) fn find(
+    operations: &'static [OperationEntry],
+    name: &str,
+) -> Option<&'static OperationEntry> {
     let name = match name {
-        "knowledge.ask_projects" => projects::ASK,
-        "knowledge.get_from" => projects::GET,
+        "knowledge.ask_projects" => "knowledge_ask_projects",
+        "knowledge.get_from" => "knowledge_get_from",
         name => name,
     };
     operations
         .iter()
         .find(|operation| operation.mcp == Some(name))
-        .map(Called::Operation)
-        .or_else(|| projects::Question::named(name).map(Called::Projects))
 }
 
 #[cfg(test)]

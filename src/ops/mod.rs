@@ -15,6 +15,7 @@ mod import;
 mod init;
 mod lint;
 mod pages;
+mod projects;
 mod reindex;
 mod restore;
 mod search;
@@ -33,6 +34,7 @@ pub use import::Import;
 pub use init::Init;
 pub use lint::Lint;
 pub use pages::{DeletePage, ListPages, ReadPage, UpsertPage};
+pub use projects::{AskProjects, GetFrom, Projects, ProjectsAction};
 pub use reindex::Reindex;
 pub use restore::Restore;
 pub use search::{FoundHit, Scope, Search, SearchAnswer};
@@ -176,6 +178,9 @@ pub const OPERATIONS: &[OperationEntry] = &[
     entry::<Search>(),
     entry::<IndexCode>(),
     entry::<Ask>(),
+    entry::<AskProjects>(),
+    entry::<GetFrom>(),
+    entry::<Projects>(),
     entry::<Generate>(),
     entry::<Show>(),
     entry::<Gc>(),

@@ -19,6 +19,7 @@ use super::tables::folders::FolderRecord;
 use super::tables::intents::IntentRecord;
 use super::tables::links::{self, LinkIndex, LinksRecord};
 use super::tables::pages::PageRecord;
+use super::tables::projects::{ProjectPageRecord, ProjectRecord, page_key, page_prefix};
 use super::tables::revisions::{self, RevisionIndex, RevisionRecord};
 use super::tables::sections::SectionRecord;
 use super::tables::skipped::SkippedRecord;
@@ -405,6 +406,44 @@ impl Batch {
     /// [`StoreError`].
     pub fn remove_skipped(&mut self, path: &[u8]) -> Result<bool, StoreError> {
         self.delete(SkippedRecord::TABLE, path)
+    }
+
+    // ---- other projects ----
+
+    /// Puts what is known of another project.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_project(&mut self, name: &str, project: &ProjectRecord) -> Result<(), StoreError> {
+        self.put(name.as_bytes(), project)
+    }
+
+    /// Forgets another project and its pages.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn remove_project(&mut self, name: &str) -> Result<bool, StoreError> {
+        let pages: Vec<Vec<u8>> = self
+            .scan::<ProjectPageRecord>(&page_prefix(name))
+            .map(|row| row.map(|(key, _)| key))
+            .collect::<Result<_, _>>()?;
+        for key in pages {
+            self.delete(ProjectPageRecord::TABLE, &key)?;
+        }
+        self.delete(ProjectRecord::TABLE, name.as_bytes())
+    }
+
+    /// Puts a page of another project as it was read.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn put_project_page(
+        &mut self,
+        project: &str,
+        path: &str,
+        page: &ProjectPageRecord,
+    ) -> Result<(), StoreError> {
+        self.put(&page_key(project, path), page)
     }
 
     // ---- sections ----

@@ -48,6 +48,7 @@ pub use tables::folders::FolderRecord;
 pub use tables::intents::{IntentOp, IntentRecord};
 pub use tables::links::{LinkRecord, LinkRecordKind, LinksRecord};
 pub use tables::pages::PageRecord;
+pub use tables::projects::{CachedFile, ProjectPageRecord, ProjectPlace, ProjectRecord};
 pub use tables::revisions::{How, RevisionRecord};
 pub use tables::sections::SectionRecord;
 pub use tables::skipped::SkippedRecord;

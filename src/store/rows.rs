@@ -13,6 +13,7 @@ use super::tables::folders::FolderRecord;
 use super::tables::intents::IntentRecord;
 use super::tables::links::{LinkIndex, LinksRecord};
 use super::tables::pages::PageRecord;
+use super::tables::projects::{ProjectPageRecord, ProjectRecord};
 use super::tables::revisions::{RevisionIndex, RevisionRecord};
 use super::tables::sections::SectionRecord;
 use super::tables::skipped::SkippedRecord;
@@ -52,6 +53,8 @@ pub(crate) enum AnyRow {
     CodeFile(CodeFileRecord),
     CodeChunks(CodeChunksRecord),
     CodeText(CodeTextRecord),
+    Project(ProjectRecord),
+    ProjectPage(ProjectPageRecord),
     /// An index entry: the key says it all.
     Entry,
 }
@@ -99,6 +102,8 @@ pub(crate) fn read(table: &str, key: &[u8], value: &[u8]) -> Result<AnyRow, Stor
         CodeFileRecord::TABLE => AnyRow::CodeFile(codec::decode(key, value)?),
         CodeChunksRecord::TABLE => AnyRow::CodeChunks(codec::decode(key, value)?),
         CodeTextRecord::TABLE => AnyRow::CodeText(codec::decode(key, value)?),
+        ProjectRecord::TABLE => AnyRow::Project(codec::decode(key, value)?),
+        ProjectPageRecord::TABLE => AnyRow::ProjectPage(codec::decode(key, value)?),
         _ => return Err(bad_key(table, key)),
     };
     Ok(row)
@@ -128,7 +133,8 @@ mod tests {
     use crate::id::{ContentHash, SourceId};
     use crate::store::schema::TABLES;
     use crate::store::{
-        ClaimRecord, How, IntentOp, LinkRecord, LinkRecordKind, SourceEventKind, codec::encode,
+        CachedFile, ClaimRecord, How, IntentOp, LinkRecord, LinkRecordKind, ProjectPlace,
+        SourceEventKind, codec::encode,
     };
 
     fn text() -> impl Strategy<Value = String> {
@@ -411,6 +417,50 @@ mod tests {
                 sealed(id.to_be_bytes().to_vec(), record, AnyRow::Section)
             });
         let entry = marked(INDEX).prop_map(|key| sealed(key, LinkIndex, |_| AnyRow::Entry));
+        let cached = || {
+            (text(), any::<u64>(), vec(any::<u8>(), 0..20)).prop_map(|(etag, length, frame)| {
+                CachedFile {
+                    etag,
+                    length,
+                    frame,
+                }
+            })
+        };
+        let place = prop_oneof![
+            vec(any::<u8>(), 0..20).prop_map(ProjectPlace::Directory),
+            (vec(text(), 5), any::<u64>()).prop_map(|(texts, id)| ProjectPlace::Gitea {
+                url: texts[0].clone(),
+                forge: texts[1].clone(),
+                owner: texts[2].clone(),
+                repo: texts[3].clone(),
+                id,
+                branch: texts[4].clone(),
+            }),
+        ];
+        let project = (
+            vec(any::<u8>(), 1..30),
+            place,
+            any::<bool>(),
+            option::of(cached()),
+            option::of(cached()),
+            vec(text(), 0..3),
+            vec(text(), 3),
+        )
+            .prop_map(|(key, place, added, index, status, files, texts)| {
+                let record = ProjectRecord {
+                    place,
+                    added,
+                    default_branch: texts[0].clone(),
+                    index,
+                    status,
+                    files,
+                    synced_at: texts[1].clone(),
+                    fault: texts[2].clone(),
+                };
+                sealed(key, record, AnyRow::Project)
+            });
+        let project_page = (vec(any::<u8>(), 1..30), cached())
+            .prop_map(|(key, text)| sealed(key, ProjectPageRecord { text }, AnyRow::ProjectPage));
         prop_oneof![
             state.boxed(),
             preserved.boxed(),
@@ -425,6 +475,8 @@ mod tests {
             linked.boxed(),
             names.boxed(),
             section.boxed(),
+            project.boxed(),
+            project_page.boxed(),
             entry.boxed(),
         ]
     }

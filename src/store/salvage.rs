@@ -27,6 +27,7 @@ use super::snapshot::View;
 use super::tables::blobs::{self, BLOBS};
 use super::tables::intents::IntentRecord;
 use super::tables::pages::PageRecord;
+use super::tables::projects::ProjectRecord;
 use super::tables::revisions::{self, RevisionRecord};
 use super::tables::source_events::{SourceEvent, SourceEventKind};
 use super::tables::sources::SourceRecord;
@@ -120,7 +121,7 @@ pub fn salvage(
 }
 
 /// Tables that are salvaged, in the order of their importance.
-const WANTED: [&str; 7] = [
+const WANTED: [&str; 8] = [
     StateRow::TABLE,
     BLOBS,
     SourceRecord::TABLE,
@@ -128,6 +129,7 @@ const WANTED: [&str; 7] = [
     RevisionRecord::TABLE,
     PageRecord::TABLE,
     IntentRecord::TABLE,
+    ProjectRecord::TABLE,
 ];
 
 /// Tables whose rows are never updated, so that an old row is as good as a new one.
@@ -172,6 +174,7 @@ struct Finds {
     unnumbered: Vec<RevisionRecord>,
     pages: BTreeMap<PageId, PageRecord>,
     intents: BTreeMap<Vec<u8>, IntentRecord>,
+    projects: BTreeMap<String, ProjectRecord>,
 }
 
 impl Finds {
@@ -264,6 +267,8 @@ impl Finds {
                 id.is_some_and(|id| self.pages.insert(id, page).is_none())
             }
             AnyRow::Intent(intent) => self.intents.insert(key.to_vec(), intent).is_none(),
+            AnyRow::Project(project) => std::str::from_utf8(key)
+                .is_ok_and(|name| self.projects.insert(name.to_owned(), project).is_none()),
             _ => false,
         }
     }
@@ -406,6 +411,9 @@ impl Finds {
         for (path, intent) in &self.intents {
             batch.put_intent(path, intent)?;
             report.intents += 1;
+        }
+        for (name, project) in &self.projects {
+            batch.put_project(name, project)?;
         }
         batch.commit()?;
         report.pages = self.pages;

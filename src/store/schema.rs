@@ -38,9 +38,17 @@ pub(crate) const TABLES: &[(&str, Nature)] = &[
         Nature::Durable,
     ),
     (super::tables::intents::IntentRecord::TABLE, Nature::Durable),
+    (
+        super::tables::projects::ProjectRecord::TABLE,
+        Nature::Durable,
+    ),
     (super::tables::stamps::StampRecord::TABLE, Nature::Local),
     (super::tables::folders::FolderRecord::TABLE, Nature::Local),
     (super::tables::skipped::SkippedRecord::TABLE, Nature::Local),
+    (
+        super::tables::projects::ProjectPageRecord::TABLE,
+        Nature::Local,
+    ),
     (
         super::tables::citations::CitationsRecord::TABLE,
         Nature::Derived,

@@ -27,6 +27,7 @@ use super::tables::folders::FolderRecord;
 use super::tables::intents::IntentRecord;
 use super::tables::links::{self, LinkIndex, LinksRecord};
 use super::tables::pages::PageRecord;
+use super::tables::projects::{ProjectPageRecord, ProjectRecord, page_key};
 use super::tables::revisions::{self, RevisionIndex, RevisionRecord};
 use super::tables::sections::SectionRecord;
 use super::tables::skipped::SkippedRecord;
@@ -606,6 +607,39 @@ impl View {
         &self,
     ) -> impl Iterator<Item = Result<(Vec<u8>, SkippedRecord), StoreError>> + '_ {
         self.scan(&[])
+    }
+
+    // ---- other projects ----
+
+    /// A project that can be asked.
+    ///
+    /// # Errors
+    /// [`StoreError`]; a damaged row is `Damaged`.
+    pub fn project(&self, name: &str) -> Result<Option<ProjectRecord>, StoreError> {
+        self.get(name.as_bytes())
+    }
+
+    /// The projects that can be asked, in byte order of names.
+    pub fn projects(
+        &self,
+    ) -> impl Iterator<Item = Result<(String, ProjectRecord), StoreError>> + '_ {
+        self.scan::<ProjectRecord>(&[]).map(|row| {
+            let (key, record) = row?;
+            let name = String::from_utf8(key).map_err(|key| bad_key("projects", key.as_bytes()))?;
+            Ok((name, record))
+        })
+    }
+
+    /// A page of another project as it was read last.
+    ///
+    /// # Errors
+    /// [`StoreError`]; a damaged row is `Damaged`.
+    pub fn project_page(
+        &self,
+        project: &str,
+        path: &str,
+    ) -> Result<Option<ProjectPageRecord>, StoreError> {
+        self.get(&page_key(project, path))
     }
 
     // ---- code ----

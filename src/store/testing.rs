@@ -12,11 +12,11 @@ use super::rows;
 use super::schema::TABLES;
 use super::verify::walk;
 use super::{
-    Access, CitationsRecord, ClaimRecord, CodeChunkRecord, CodeChunksRecord, CodeFileRecord,
-    CodeStateRow, CodeSymbolRecord, CodeTextRecord, FolderRecord, How, IntentOp, IntentRecord,
-    LinkRecord, LinksRecord, Meta, NamesRecord, Opened, PageRecord, RevisionRecord, SectionRecord,
-    SkippedRecord, SourceEvent, SourceEventKind, SourceRecord, StampRecord, Store, StoreError,
-    StoreOptions, View,
+    Access, CachedFile, CitationsRecord, ClaimRecord, CodeChunkRecord, CodeChunksRecord,
+    CodeFileRecord, CodeStateRow, CodeSymbolRecord, CodeTextRecord, FolderRecord, How, IntentOp,
+    IntentRecord, LinkRecord, LinksRecord, Meta, NamesRecord, Opened, PageRecord,
+    ProjectPageRecord, ProjectPlace, ProjectRecord, RevisionRecord, SectionRecord, SkippedRecord,
+    SourceEvent, SourceEventKind, SourceRecord, StampRecord, Store, StoreError, StoreOptions, View,
 };
 use crate::id::{ContentHash, PageId, SourceId};
 use crate::tree::{STORE_FILE, Tree};
@@ -167,6 +167,34 @@ fn put_code(batch: &mut super::Batch) -> Result<(), StoreError> {
         project: b"/project".to_vec(),
         changes: 3,
     })
+}
+
+/// A project with a page, which a store of the golden schema does not have yet.
+pub(crate) fn put_project(batch: &mut super::Batch) -> Result<(), StoreError> {
+    let project = ProjectRecord {
+        place: ProjectPlace::Gitea {
+            url: "https://forge.example".to_owned(),
+            forge: "work".to_owned(),
+            owner: "ann".to_owned(),
+            repo: "billing".to_owned(),
+            id: 7,
+            branch: String::new(),
+        },
+        added: true,
+        default_branch: "main".to_owned(),
+        index: Some(CachedFile::new(b"- [a](concepts/a.md)\n", "\"1\"")?),
+        status: None,
+        files: vec![],
+        synced_at: "2026-02-03T04:05:06.000Z".to_owned(),
+        fault: String::new(),
+    };
+    batch.put_project("billing", &project)?;
+    let text = CachedFile::new(b"# A\n", "\"2\"")?;
+    batch.put_project_page(
+        "billing",
+        ".wiki/concepts/a.md",
+        &ProjectPageRecord { text },
+    )
 }
 
 /// One of a few commits with fixed inputs that together touch every table.

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::testing::{COMMITS, Place, commit_number, dump, noise, quiet_guard};
+use super::testing::{COMMITS, Place, commit_number, dump, noise, put_project, quiet_guard};
 use super::{Access, Concurrency, Meta, Opened, Store, StoreError, StoreOptions, salvage, verify};
 use crate::context::Context;
 use crate::id::{ContentHash, SourceId};
@@ -175,9 +175,18 @@ fn after_a_failed_write_the_handle_says_that_it_must_be_opened_again() {
     }
 }
 
+/// Adds what a store of the golden schema does not have yet.
+fn with_project(place: &Place) {
+    let store = place.ready(Access::ReadWrite);
+    let mut batch = store.write().unwrap();
+    put_project(&mut batch).unwrap();
+    batch.commit().unwrap();
+}
+
 #[test]
 fn everything_that_was_written_verifies() {
     let (place, _) = history();
+    with_project(&place);
     let store = place.ready(Access::ReadOnly);
     let found = verify(&store.read().unwrap(), true, &Context::default()).unwrap();
     assert_eq!(found.faults, vec![]);
@@ -328,6 +337,7 @@ fn new_store(place: &Place) -> Store {
 fn salvage_of_a_whole_store_keeps_all_that_is_durable() {
     quiet_guard();
     let (place, _) = history();
+    with_project(&place);
     let (saved_place, saved) = salvage_of(&place.bytes());
     assert_eq!(saved.lost, Vec::<String>::new());
     assert_eq!((saved.sources, saved.revisions, saved.events), (5, 5, 1));
@@ -345,6 +355,8 @@ fn salvage_of_a_whole_store_keeps_all_that_is_durable() {
     }
     let sources = |view: &super::View| view.sources(None).map(Result::unwrap).collect::<Vec<_>>();
     assert_eq!(sources(&new), sources(&old));
+    let project = old.project("billing").unwrap();
+    assert!(project.is_some() && new.project("billing").unwrap() == project);
     assert_eq!(
         verify(&new, true, &Context::default()).unwrap().faults,
         vec![]

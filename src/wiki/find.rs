@@ -302,118 +302,132 @@ impl Wiki {
     /// `NOT_INITIALIZED`; `INVALID_PAGE` for a query that asks for nothing; `LIMIT_EXCEEDED`
     /// for a limit of zero (one above `max_results` is taken for that).
     pub fn search(&self, ctx: &Context, request: &SearchRequest) -> Result<SearchReport> {
-        self.mending(ctx, || self.search_once(ctx, request))
+        self.mending(ctx, || search_in(ctx, request, || self.reading_whole(ctx)))
     }
 
-    fn search_once(&self, ctx: &Context, request: &SearchRequest) -> Result<SearchReport> {
-        let largest = ctx.limits.max_results;
-        let limit = match request.limit {
-            Some(0) => {
-                return Err(Error::new(
-                    ErrorCode::LimitExceeded,
-                    "limit 0 is not between 1 and 100",
-                )
-                .with_hint("leave it out for the default"));
-            }
-            Some(limit) if limit as u64 > MAX_SAFE_INTEGER => {
-                return Err(Error::new(
-                    ErrorCode::LimitExceeded,
-                    format!("limit {limit} is larger than JSON numbers can say exactly"),
-                )
-                .with_hint("leave it out for the default"));
-            }
-            limit => limit.unwrap_or(largest).min(largest),
-        };
-        let reading = self.reading_whole(ctx)?;
-        let mut query = reading.analysis.query(&request.query);
-        if query.is_empty() && !query.only_filters() {
-            let (what, hint) = if query.excluded.is_empty() {
-                (
-                    "has no letter or digit to search for",
-                    "give at least one word",
-                )
-            } else {
-                ("only excludes", "say what to look for, too")
-            };
-            return Err(Error::new(
-                ErrorCode::InvalidPage,
-                format!("query {:?} {what}", request.query),
-            )
-            .with_hint(hint));
-        }
-        let mut library = Library {
-            reading: &reading,
-            pages: HashMap::new(),
-        };
-        let (mut note, mut did_you_mean) = (None, None);
-        let mut explanations = Vec::new();
-        let found = if query.only_filters() {
-            library.list(ctx, &query, limit)?
-        } else {
-            let reader = IndexReader::open(
-                &reading.snapshot,
-                IndexSet::Pages,
-                reading.analysis,
-                reading.store.index_cache(IndexSet::Pages),
-            )?;
-            wording::complete(&reader, reading.analysis, &request.query, &mut query)?;
-            let mut found = library.rank(&reader, &query, limit)?;
-            // A phrase alone is meant to the letter; one in a sentence may be somebody's quotation.
-            if found.is_empty() && !query.phrases.is_empty() && query.has_loose_words {
-                query.phrases.clear();
-                found = library.rank(&reader, &query, limit)?;
-                if !found.is_empty() {
-                    note = Some(
-                        "no section holds the phrase word for word; these hold its words"
-                            .to_owned(),
-                    );
-                }
-            }
-            if found.is_empty() {
-                did_you_mean = wording::correct(&reader, &mut library, &request.query, &query)?;
-            }
-            if request.explain {
-                explanations = explain(&reader, &query, &found)?;
-            }
-            found
-        };
-        let mut explanations = explanations.into_iter();
-        let mut hits = Vec::with_capacity(found.len());
-        for hit in found {
-            ctx.check()?;
-            let section = library.section(hit.section)?;
-            let analysis = reading.analysis;
-            let opened = library.page(&section.page)?;
-            let snippet = snippet(
-                analysis,
-                opened.text(section.start_line),
-                &query,
-                ctx.limits.max_snippet_bytes,
-            );
-            hits.push(SearchHit {
-                page_id: section.page,
-                title: opened.page.title.clone(),
-                heading_trail: section.heading_trail,
-                start_line: section.start_line,
-                end_line: section.end_line,
-                score: hit.score,
-                snippet: snippet.text,
-                matches: snippet.matches,
-                source_ids: opened
-                    .page
-                    .sources
-                    .iter()
-                    .map(SourceId::to_string)
-                    .collect(),
-                explanation: explanations.next(),
-            });
-        }
-        Ok(SearchReport {
-            hits,
-            did_you_mean,
-            note,
-            skipped: reading.skipped()?,
-            pending: reading.pending,
-        })
+    /// Searches a wiki of somebody else: what its store knows, and nothing is written.
+    ///
+    /// # Errors
+    /// As [`Wiki::search`], and `STORE_TOO_NEW`.
+    pub(crate) fn search_untouched(
+        &self,
+        ctx: &Context,
+        request: &SearchRequest,
+    ) -> Result<SearchReport> {
+        search_in(ctx, request, || self.reading_untouched(ctx))
     }
+}
+
+fn search_in(
+    ctx: &Context,
+    request: &SearchRequest,
+    read: impl FnOnce() -> Result<Reading>,
+) -> Result<SearchReport> {
+    let largest = ctx.limits.max_results;
+    let limit = match request.limit {
+        Some(0) => {
+            return Err(
+                Error::new(ErrorCode::LimitExceeded, "limit 0 is not between 1 and 100")
+                    .with_hint("leave it out for the default"),
+            );
+        }
+        Some(limit) if limit as u64 > MAX_SAFE_INTEGER => {
+            return Err(Error::new(
+                ErrorCode::LimitExceeded,
+                format!("limit {limit} is larger than JSON numbers can say exactly"),
+            )
+            .with_hint("leave it out for the default"));
+        }
+        limit => limit.unwrap_or(largest).min(largest),
+    };
+    let reading = read()?;
+    let mut query = reading.analysis.query(&request.query);
+    if query.is_empty() && !query.only_filters() {
+        let (what, hint) = if query.excluded.is_empty() {
+            (
+                "has no letter or digit to search for",
+                "give at least one word",
+            )
+        } else {
+            ("only excludes", "say what to look for, too")
+        };
+        return Err(Error::new(
+            ErrorCode::InvalidPage,
+            format!("query {:?} {what}", request.query),
+        )
+        .with_hint(hint));
+    }
+    let mut library = Library {
+        reading: &reading,
+        pages: HashMap::new(),
+    };
+    let (mut note, mut did_you_mean) = (None, None);
+    let mut explanations = Vec::new();
+    let found = if query.only_filters() {
+        library.list(ctx, &query, limit)?
+    } else {
+        let reader = IndexReader::open(
+            &reading.snapshot,
+            IndexSet::Pages,
+            reading.analysis,
+            reading.store.index_cache(IndexSet::Pages),
+        )?;
+        wording::complete(&reader, reading.analysis, &request.query, &mut query)?;
+        let mut found = library.rank(&reader, &query, limit)?;
+        // A phrase alone is meant to the letter; one in a sentence may be somebody's quotation.
+        if found.is_empty() && !query.phrases.is_empty() && query.has_loose_words {
+            query.phrases.clear();
+            found = library.rank(&reader, &query, limit)?;
+            if !found.is_empty() {
+                note = Some(
+                    "no section holds the phrase word for word; these hold its words".to_owned(),
+                );
+            }
+        }
+        if found.is_empty() {
+            did_you_mean = wording::correct(&reader, &mut library, &request.query, &query)?;
+        }
+        if request.explain {
+            explanations = explain(&reader, &query, &found)?;
+        }
+        found
+    };
+    let mut explanations = explanations.into_iter();
+    let mut hits = Vec::with_capacity(found.len());
+    for hit in found {
+        ctx.check()?;
+        let section = library.section(hit.section)?;
+        let analysis = reading.analysis;
+        let opened = library.page(&section.page)?;
+        let snippet = snippet(
+            analysis,
+            opened.text(section.start_line),
+            &query,
+            ctx.limits.max_snippet_bytes,
+        );
+        hits.push(SearchHit {
+            page_id: section.page,
+            title: opened.page.title.clone(),
+            heading_trail: section.heading_trail,
+            start_line: section.start_line,
+            end_line: section.end_line,
+            score: hit.score,
+            snippet: snippet.text,
+            matches: snippet.matches,
+            source_ids: opened
+                .page
+                .sources
+                .iter()
+                .map(SourceId::to_string)
+                .collect(),
+            explanation: explanations.next(),
+        });
+    }
+    Ok(SearchReport {
+        hits,
+        did_you_mean,
+        note,
+        skipped: reading.skipped()?,
+        pending: reading.pending,
+    })
 }

@@ -18,6 +18,7 @@ mod mend;
 mod open;
 mod pages;
 mod prepared;
+mod projects;
 mod put;
 mod reindex;
 mod restore;
@@ -44,6 +45,7 @@ pub use pages::{
     UpsertPage, UpsertPageReport,
 };
 pub(crate) use prepared::Derived;
+pub(crate) use projects::FetchedPage;
 pub use reindex::ReindexReport;
 pub use restore::{RestoreItem, RestoreReport, RestoreRequest};
 pub use root::{InitReport, Wiki};

@@ -233,6 +233,34 @@ impl Wiki {
     /// handle, so that a server builds it once.
     fn reading_in_memory(&self, ctx: &Context, tree: &Tree) -> Result<Reading> {
         let lock = tree.lock(LOCK_WAIT, ctx)?;
+        self.build_in_memory(ctx, tree, lock)
+    }
+
+    /// The wiki as it is, for somebody whose wiki it is not: nothing is adopted, mended or migrated.
+    /// Where its store cannot be read as it is, its files are read into one in memory.
+    ///
+    /// # Errors
+    /// `NOT_INITIALIZED`, `STORE_TOO_NEW`, `UNSAFE_FILESYSTEM`.
+    pub(super) fn reading_untouched(&self, ctx: &Context) -> Result<Reading> {
+        ctx.check()?;
+        let tree = self.tree()?;
+        let Look::Ready(store, snapshot) = self.look(&tree)? else {
+            let lock = tree.lock_to_look(LOCK_WAIT, ctx)?;
+            return self.build_in_memory(ctx, &tree, lock);
+        };
+        let difference = adopt::scan(&tree, &snapshot)?;
+        Ok(Reading {
+            analysis: analysis_of(&snapshot)?,
+            pending: difference.count(),
+            misfits: difference.misfits,
+            link: difference.link,
+            tree,
+            store,
+            snapshot,
+        })
+    }
+
+    fn build_in_memory(&self, ctx: &Context, tree: &Tree, lock: RootLock) -> Result<Reading> {
         let meta = Meta::new(self.analysis().label(), ctx.replica());
         let store = Store::in_memory(tree, STORE_FILE, &meta, &self.store_options())?;
         let writing = Writing {

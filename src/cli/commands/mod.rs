@@ -10,6 +10,7 @@ mod history;
 mod import;
 mod lint;
 mod pages;
+mod projects;
 mod restore;
 mod search;
 mod simple;
@@ -112,6 +113,9 @@ pub(crate) const COMMANDS: &[CommandEntry] = &[
     entry::<ops::Search>(),
     entry::<ops::IndexCode>(),
     entry::<ops::Ask>(),
+    entry::<ops::AskProjects>(),
+    entry::<ops::GetFrom>(),
+    entry::<ops::Projects>(),
     entry::<ops::Generate>(),
     entry::<ops::Show>(),
     entry::<ops::Gc>(),

@@ -14,6 +14,7 @@ pub(crate) mod folders;
 pub(crate) mod intents;
 pub(crate) mod links;
 pub(crate) mod pages;
+pub(crate) mod projects;
 pub(crate) mod revisions;
 pub(crate) mod sections;
 pub(crate) mod skipped;

@@ -123,26 +123,26 @@ impl Index {
             reader.event(event);
         }
         reader.flush();
-        Ok(reader.index)
+        let mut index = reader.index;
+        index.keep_each_once();
+        Ok(index)
     }
 
     /// An index of files, for one that lists nothing: each Markdown file below `.wiki/`, by its
     /// path there.
     pub fn of_files<'a>(paths: impl IntoIterator<Item = &'a str>) -> Self {
         let mut index = Self::default();
-        let mut seen = BTreeSet::new();
         for path in paths {
             match path_of(path, Written::File, None) {
-                Ok(found) if found.slug.as_str() != "pages/index" => {
-                    if seen.insert(found.slug.clone()) {
-                        let title = found.paths[0].base_name().to_owned();
-                        index.entries.push(found.entry(title, String::new()));
-                    }
+                Ok(found) if found.paths[0].as_str() != "index" => {
+                    let title = found.paths[0].base_name().to_owned();
+                    index.entries.push(found.entry(title, String::new()));
                 }
                 Ok(_) => {}
                 Err(why) => index.drop(why),
             }
         }
+        index.keep_each_once();
         index
     }
 
@@ -151,6 +151,24 @@ impl Index {
         let by_path = || self.entries.iter().find(|entry| entry.paths[0] == *slug);
         let by_slug = self.entries.iter().find(|entry| entry.slug == *slug);
         by_slug.or_else(by_path)
+    }
+
+    /// Keeps each page once, the first time that it is listed. Where the slug of a page at the top is
+    /// the path of another, the path is its slug.
+    fn keep_each_once(&mut self) {
+        let exact: BTreeSet<PageId> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.slug == entry.paths[0])
+            .map(|entry| entry.slug.clone())
+            .collect();
+        let (mut slugs, mut paths) = (BTreeSet::new(), BTreeSet::new());
+        self.entries.retain_mut(|entry| {
+            if entry.slug != entry.paths[0] && exact.contains(&entry.slug) {
+                entry.slug = entry.paths[0].clone();
+            }
+            paths.insert(entry.paths[0].clone()) && slugs.insert(entry.slug.clone())
+        });
     }
 
     fn drop(&mut self, why: Why) {
@@ -347,7 +365,6 @@ enum Piece {
 #[derive(Default)]
 struct Reader {
     index: Index,
-    seen: BTreeSet<PageId>,
     /// Headings that we are below: level, and the type that each names.
     headings: Vec<(HeadingLevel, Option<&'static str>)>,
     heading: Option<HeadingLevel>,
@@ -448,9 +465,6 @@ impl Reader {
             match path_of(target, *written, heading) {
                 Err(why) => self.index.drop(why),
                 Ok(found) => {
-                    if !self.seen.insert(found.slug.clone()) {
-                        continue;
-                    }
                     let mut title = row_title(&pieces[..at]).unwrap_or_else(|| one_line(label));
                     // A wikilink without a label shows its target.
                     if title.is_empty() || *written == Written::Wikilink && *label == *target {
@@ -535,12 +549,14 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The canonical index of these pages, each a slug with its type in front and a title; ordered by
-/// type (those that everybody has first, `raw` last), then as given.
+/// The canonical index of these pages, each a path and a title: a section a type, which is the folder
+/// (those that everybody has first, [`UNTYPED`] for what is in none, `raw` last), in a section as
+/// given.
 pub fn render<'a>(title: &str, pages: impl IntoIterator<Item = (&'a PageId, &'a str)>) -> String {
     let mut sections: BTreeMap<(usize, &str), Vec<(&PageId, &str)>> = BTreeMap::new();
     for (slug, title) in pages {
-        let kind = slug.as_str().split('/').next().unwrap_or_default();
+        let folder = slug.as_str().split_once('/');
+        let kind = folder.map_or(UNTYPED, |(folder, _)| folder);
         let rank = match TYPE_NAMES.iter().position(|known| *known == kind) {
             Some(_) if kind == "raw" => usize::MAX,
             Some(known) => known,
@@ -729,6 +745,18 @@ mod tests {
     }
 
     #[test]
+    fn a_page_at_the_top_gives_way_to_one_in_the_folder_of_its_type() {
+        let index =
+            Index::parse(b"- [one](a.md)\n- [two](pages/a.md)\n- [again](./a.md)\n").unwrap();
+        let found: Vec<_> = index
+            .entries
+            .iter()
+            .map(|it| (it.slug.as_str(), it.paths[0].as_str(), it.title.as_str()))
+            .collect();
+        assert_eq!(found, [("a", "a", "one"), ("pages/a", "pages/a", "two")]);
+    }
+
+    #[test]
     fn the_canonical_form_has_a_section_a_type() {
         let id = |text: &str| PageId::parse(text).unwrap();
         let pages = [
@@ -736,12 +764,13 @@ mod tests {
             (id("guides/my page (1)"), "Guide *one*"),
             (id("concepts/c"), "C"),
             (id("entities/e/f"), ""),
+            (id("top"), "Top"),
         ];
         let text = render("Wiki", pages.iter().map(|(id, title)| (id, *title)));
         assert_eq!(
             text,
             "# Wiki\n\n## Entities\n\n- [f](entities/e/f.md)\n\n## Concepts\n\n- [C](concepts/c.md)\n\n\
-             ## Guides\n\n- [Guide \\*one\\*](guides/my%20page%20%281%29.md)\n\n## Raw\n\n- [R](raw/r.md)\n"
+             ## Guides\n\n- [Guide \\*one\\*](guides/my%20page%20%281%29.md)\n\n## Pages\n\n- [Top](top.md)\n\n## Raw\n\n- [R](raw/r.md)\n"
         );
     }
 
@@ -751,7 +780,7 @@ mod tests {
             "[a-z]\\PC{0,6}",
             "[(\\[<&#?:'\"_*` ]{0,4}[a-z]",
         ];
-        vec(segment, 2..4).prop_filter_map("legal", |parts| PageId::parse(&parts.join("/")).ok())
+        vec(segment, 1..4).prop_filter_map("legal", |parts| PageId::parse(&parts.join("/")).ok())
     }
 
     proptest! {
@@ -767,7 +796,7 @@ mod tests {
             let read: BTreeMap<PageId, String> = index
                 .entries
                 .iter()
-                .map(|entry| (entry.slug.clone(), entry.title.clone()))
+                .map(|entry| (entry.paths[0].clone(), entry.title.clone()))
                 .collect();
             let expected: BTreeMap<PageId, String> = pages
                 .iter()
@@ -779,7 +808,7 @@ mod tests {
                 .collect();
             prop_assert_eq!(read, expected, "{}", text);
             // The same again gives the same.
-            let pages = index.entries.iter().map(|entry| (&entry.slug, entry.title.as_str()));
+            let pages = index.entries.iter().map(|it| (&it.paths[0], it.title.as_str()));
             prop_assert_eq!(render(&title, pages), text);
         }
 

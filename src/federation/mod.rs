@@ -3,7 +3,7 @@
 //!
 //! `index` knows what such a file may look like, `fold` finds words in texts; `directory` and `gitea`
 //! reach the places that hold projects, behind one trait in `backend`; `known` says which projects
-//! there are; `sync`, `ask` and `get` are what users do. Nobody is asked unnamed, and nothing of
+//! there are; `sync`, `ask`, `get` and `publish` are what users do. Nobody is asked unnamed, and nothing of
 //! another project is ever written to.
 
 #![cfg_attr(
@@ -27,6 +27,7 @@ mod gitea;
 mod index;
 mod known;
 mod parallel;
+mod publish;
 mod sync;
 
 pub use ask::{
@@ -37,4 +38,5 @@ pub use backend::ProjectError;
 pub use fold::{fold, snippet};
 pub use get::{GetFromReport, get_from};
 pub use index::{Dropped, Entry, Index, IndexError, MAX_INDEX_BYTES, UNTYPED, render};
+pub use publish::publish;
 pub use sync::{AddedPlace, ProjectInfo, ProjectsReport, SyncOutcome, add, list, remove, sync};

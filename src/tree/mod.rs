@@ -14,6 +14,7 @@
     reason = "this is the module that may call `std::fs`"
 )]
 
+mod beside;
 mod calls;
 mod error;
 mod faults;

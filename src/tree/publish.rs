@@ -401,7 +401,11 @@ impl Tree {
     }
 
     /// The directory in which `rel` is to appear, made where missing, and its last name.
-    fn goal<'a>(&self, rel: &'a RelPath, durability: Durability) -> Result<(OwnedFd, &'a [u8])> {
+    pub(super) fn goal<'a>(
+        &self,
+        rel: &'a RelPath,
+        durability: Durability,
+    ) -> Result<(OwnedFd, &'a [u8])> {
         let (Some(parent), Some(name)) = (rel.parent(), rel.file_name()) else {
             return Err(TreeError::BadPath {
                 path: rel.to_string(),

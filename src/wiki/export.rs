@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::root::Wiki;
 use crate::context::Context;
 use crate::error::Result;
-use crate::page;
+use crate::id::{ContentHash, PageId};
+use crate::page::{self, Page};
 use crate::search::index_v1;
 use crate::store::StoreError;
 use crate::tree::{Durability, RelPath};
@@ -19,8 +20,14 @@ pub struct ExportReport {
     pub files: Vec<String>,
     /// Number of pages in the export.
     pub page_count: u64,
-    /// Number of sections in the export.
+    /// Number of sections in the export: of pages, or of the index of a `.wiki`.
     pub section_count: u64,
+    /// Where they are, if not below the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// Files beside them that are no part of the export.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
 }
 
 impl Wiki {
@@ -34,21 +41,11 @@ impl Wiki {
     }
 
     fn export_index_v1_once(&self, ctx: &Context) -> Result<ExportReport> {
-        let reading = self.reading(ctx)?;
         let mut pages = Vec::new();
-        for row in reading.snapshot.pages("", None) {
-            ctx.check()?;
-            let (id, record) = row?;
-            let missing = |what: &str| StoreError::Damaged {
-                what: format!("page {id} {what}"),
-            };
-            let bytes = reading
-                .snapshot
-                .blob(&record.sha256)?
-                .ok_or_else(|| missing("has no text"))?;
-            let page = page::parse_bytes(&bytes).map_err(|_| missing("is no page"))?;
-            pages.push((id, record.sha256, page));
-        }
+        self.each_page_once(ctx, &mut |id, page, bytes| {
+            pages.push((id.clone(), ContentHash::of(bytes), page.clone()));
+            Ok(())
+        })?;
         let section_count = pages
             .iter()
             .map(|(_, _, page)| {
@@ -56,7 +53,6 @@ impl Wiki {
             })
             .sum();
         let exported = index_v1::export(&pages);
-        drop(reading);
         let writing = self.writing_existing(ctx)?;
         let mut files = Vec::new();
         // The state names the hash of the index, so the index comes first.
@@ -78,6 +74,39 @@ impl Wiki {
             files,
             page_count: pages.len() as u64,
             section_count,
+            directory: None,
+            left: Vec::new(),
         })
     }
+
+    /// Visits all valid pages in id order, with their texts, as they are in one moment.
+    ///
+    /// # Errors
+    /// `NOT_INITIALIZED`, `ABORTED`, and those of the visitor and the store.
+    pub(crate) fn each_page(&self, ctx: &Context, visit: VisitPage<'_>) -> Result<()> {
+        // A damaged store is found out, and mended, before the first page is shown.
+        self.mending(ctx, || self.each_page_once(ctx, &mut |_, _, _| Ok(())))?;
+        self.each_page_once(ctx, visit)
+    }
+
+    fn each_page_once(&self, ctx: &Context, visit: VisitPage<'_>) -> Result<()> {
+        let reading = self.reading(ctx)?;
+        for row in reading.snapshot.pages("", None) {
+            ctx.check()?;
+            let (id, record) = row?;
+            let missing = |what: &str| StoreError::Damaged {
+                what: format!("page {id} {what}"),
+            };
+            let bytes = reading
+                .snapshot
+                .blob(&record.sha256)?
+                .ok_or_else(|| missing("has no text"))?;
+            let page = page::parse_bytes(&bytes).map_err(|_| missing("is no page"))?;
+            visit(&id, &page, &bytes)?;
+        }
+        Ok(())
+    }
 }
+
+/// Takes a page with its text.
+type VisitPage<'a> = &'a mut dyn FnMut(&PageId, &Page, &[u8]) -> Result<()>;

@@ -410,3 +410,124 @@ fn agents_ask_and_read_under_both_names() {
     );
     assert_eq!(next["byte_start"], end);
 }
+
+#[test]
+fn what_is_exported_is_found_page_by_page_by_those_who_ask() {
+    let ours = TestWiki::new();
+    let source = ours.source("evidence");
+    let ids = [
+        "index",
+        "install",
+        "pages/install",
+        "entities/harbour",
+        "concepts/tides/spring",
+        "guides/my page (1)",
+        "raw/minutes",
+        "code/modules/main",
+    ];
+    for id in ids {
+        ours.page(
+            id,
+            source,
+            &format!("# About {id}\n\nThe mark {id} stands here, see [i](install.md).\n"),
+        );
+    }
+    let shell = Shell::new();
+    shell.run(["init"]).done();
+    let root = ours.root();
+    let export = |more: &[&str]| {
+        let mut all = vec![
+            "--root",
+            root.to_str().unwrap(),
+            "export",
+            "wiki",
+            "--to",
+            "out",
+            "--json",
+        ];
+        all.extend(more);
+        shell.run(all)
+    };
+    let report = export(&[]).done().json();
+    assert_eq!(report["pageCount"], 8);
+    assert_eq!(report["files"].as_array().unwrap().len(), 9);
+    shell
+        .run(["projects", "add", "ours", "--path", "out"])
+        .done();
+    let listed = shell.run(["projects", "list", "--json"]).done().json();
+    assert_eq!(listed["projects"][0]["hasWiki"], true);
+    let types = "raw,pages,entities,concepts,guides,code";
+    let mut found = Vec::new();
+    for id in ids {
+        let answer = ask(
+            &shell,
+            &[
+                "title",
+                "of",
+                id,
+                "--project",
+                "ours",
+                "--limit",
+                "20",
+                "--types",
+                types,
+            ],
+        )
+        .done()
+        .json();
+        let matches = answer["results"][0]["matches"].as_array().unwrap();
+        let own = matches
+            .iter()
+            .find(|it| it["title"] == format!("Title of {id}"))
+            .unwrap_or_else(|| panic!("{id}: {answer}"));
+        assert!(own["fetch_error"].is_null(), "{own}");
+        let slug = own["slug"].as_str().unwrap().to_owned();
+        let page = shell
+            .run(["get-from", "ours", &slug, "--json"])
+            .done()
+            .json();
+        assert!(
+            page["content"]
+                .as_str()
+                .unwrap()
+                .contains(&format!("The mark {id} stands")),
+            "{id}: {page}"
+        );
+        found.push(slug);
+    }
+    found.sort();
+    found.dedup();
+    assert_eq!(found.len(), ids.len(), "{found:?}");
+    // The same again changes nothing; what is gone goes; what others put there stays.
+    assert_eq!(export(&[]).done().json()["files"], json!([]));
+    shell.write("out/.wiki/notes.txt", "mine\n");
+    ours.wiki
+        .delete_page(
+            &ours.ctx,
+            &crate::wikis::page_id("guides/my page (1)"),
+            llmwiki::wiki::Expectation::Any,
+            "",
+        )
+        .unwrap();
+    let report = export(&[]).done().json();
+    assert_eq!(
+        report["files"],
+        json!(["guides/my page (1).md", "index.md"])
+    );
+    assert_eq!(report["left"], json!(["notes.txt"]));
+    assert!(!shell.path().join("out/.wiki/guides").exists());
+    // An index that somebody wrote is not replaced unasked.
+    shell.write(
+        "out/.wiki/index.md",
+        "# Mine\n\n- [Install](install.md), by hand\n",
+    );
+    assert_eq!(export(&[]).error_code(), "CONFLICT");
+    export(&["--force"]).done();
+    assert_eq!(shell.run(["export", "wiki"]).status, 2);
+    assert_eq!(
+        shell
+            .run(["export", "index-v1", "--to", "out", "--json"])
+            .error_code(),
+        "INVALID_ARGUMENT"
+    );
+}

@@ -111,7 +111,8 @@ impl Command for Export {
     type Args = Self;
     const SHOWS_PROGRESS: bool = true;
 
-    fn execute(args: Self, session: &Session) -> Result<Exit, Failure> {
+    fn execute(mut args: Self, session: &Session) -> Result<Exit, Failure> {
+        args.to = args.to.map(|path| session.directory().join(path));
         session.run(args)
     }
 
@@ -126,6 +127,21 @@ impl Command for Export {
             render::counted(report.page_count, "page"),
             render::counted(report.section_count, "section")
         ));
+        if let Some(directory) = &report.directory {
+            let left = report.left.len() as u64;
+            if left > 0 {
+                session.console.note(&format!(
+                    "{} in {directory} no part of the export, and left there",
+                    match left {
+                        1 => "1 file is".to_owned(),
+                        more => format!("{more} files are"),
+                    }
+                ));
+            }
+            session.console.hint(
+                "commit it, so that others can ask: llmwiki projects add NAME --path DIR, or sync",
+            );
+        }
         Ok(())
     }
 }

@@ -185,6 +185,17 @@ mod http {
                     .action(ArgAction::Append)
                     .help("A name by which the server is reached; give it once for each"),
             )
+            .arg(
+                Arg::new("allow-origin")
+                    .long("allow-origin")
+                    .value_name("ORIGIN")
+                    .action(ArgAction::Append)
+                    .value_parser(origin)
+                    .help(
+                        "A site whose pages may show the code wiki, such as \
+                         https://board.example; give it once for each",
+                    ),
+            )
     }
 
     fn address(text: &str) -> Result<IpAddr, String> {
@@ -197,6 +208,18 @@ mod http {
             .map_err(|_| "give an IP address, for example 127.0.0.1 or 0.0.0.0".to_owned())
     }
 
+    fn origin(text: &str) -> Result<String, String> {
+        let host = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"));
+        match host {
+            Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', '@', ' ']) => {
+                Ok(text.to_ascii_lowercase())
+            }
+            _ => Err("give scheme and host alone, for example https://board.example".to_owned()),
+        }
+    }
+
     pub(super) fn serve(
         matches: &ArgMatches,
         globals: &Globals,
@@ -205,6 +228,7 @@ mod http {
         let ip = matches.get_one::<IpAddr>("host").copied();
         let port = matches.get_one::<u16>("port").copied();
         let hosts = matches.get_many::<String>("allow-host");
+        let origins = matches.get_many::<String>("allow-origin");
         let failed = |what: String, cause: std::io::Error| {
             Error::new(ErrorCode::InvalidArgument, what).with_source(cause)
         };
@@ -218,6 +242,7 @@ mod http {
                 .get("LLMWIKI_TOKEN")
                 .map(str::to_owned),
             allowed_hosts: hosts.into_iter().flatten().cloned().collect(),
+            allowed_origins: origins.into_iter().flatten().cloned().collect(),
             max_body_bytes: crate::mcp::largest_message(&session.ctx.limits),
         };
         let made = !options.is_loopback() && options.token.is_none();

@@ -72,18 +72,16 @@ impl Server {
     }
 
     /// Runs `task` for a caller who takes its answer whole, and waits for it; it is asked to stop
-    /// when nobody waits any more.
+    /// when nobody waits any more. `listening` says who hears of its progress and its pieces.
     #[cfg(feature = "web")]
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        progress: Option<Arc<dyn ProgressSink>>,
+        listening: impl FnOnce(Context) -> Context,
         task: impl FnOnce(&Wiki, &Context) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Failure> {
         let mut ctx = self.0.ctx.clone();
         ctx.limits.max_answer_bytes = usize::MAX;
-        if let Some(sink) = progress {
-            ctx = ctx.with_progress(sink);
-        }
+        let ctx = listening(ctx);
         self.work(ctx, std::future::pending(), None, task).await
     }
 

@@ -13,6 +13,8 @@ mod outline;
 mod resolve;
 mod sections;
 mod title;
+#[cfg(any(feature = "cli", feature = "web"))]
+mod words;
 
 #[cfg(feature = "web")]
 pub(crate) use anchors::Slugs;
@@ -30,3 +32,5 @@ pub(crate) use resolve::is_relative;
 pub use resolve::{PageLookup, PageNames, Resolution, resolve};
 pub use sections::{Section, sections, sections_classic};
 pub use title::fold_title;
+#[cfg(any(feature = "cli", feature = "web"))]
+pub(crate) use words::words;

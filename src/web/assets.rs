@@ -13,7 +13,7 @@ use crate::id::ContentHash;
 /// Name, media type, text.
 type Asset = (&'static str, &'static str, &'static str);
 
-const ASSETS: [Asset; 3] = [
+const ASSETS: [Asset; 4] = [
     (
         "style.css",
         "text/css; charset=utf-8",
@@ -23,6 +23,11 @@ const ASSETS: [Asset; 3] = [
         "app.js",
         "text/javascript; charset=utf-8",
         include_str!("assets/app.js"),
+    ),
+    (
+        "llmwiki-browser.js",
+        "text/javascript; charset=utf-8",
+        include_str!("assets/llmwiki-browser.js"),
     ),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
 ];

@@ -1,21 +1,24 @@
 //! Which address shows what. Each view is read on a thread of its own, within the bounds that all
-//! operations have; every one is a GET, and changes nothing.
+//! operations have; every one is a GET, and changes nothing. What is asked by POST is in `api`.
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use maud::html;
 
+use super::events::Changes;
 use super::layout::{self, Part, View};
-use super::views::{changes, files, home, lint, page, pages, search, status};
-use super::{assets, reply};
+use super::views::{ask, changes, files, home, lint, page, pages, search, status};
+use super::{api, assets, events, guard, reply};
 use crate::context::Context;
 use crate::error::Result;
 use crate::mcp::Server;
+use crate::ops::{Ask, Operation as _, Scope};
 use crate::wiki::Wiki;
 
 /// Where a person gives the token.
@@ -23,20 +26,23 @@ pub(super) const LOGIN: &str = "/login";
 
 /// What every view is made from.
 #[derive(Clone)]
-struct Site {
-    server: Server,
+pub(super) struct Site {
+    pub(super) server: Server,
     /// What the wiki is called.
     name: Arc<str>,
+    pub(super) changes: Changes,
 }
 
-/// All addresses.
-pub(super) fn routes(server: Server) -> Router {
+/// All addresses, and what ends the streams that some of them are.
+pub(super) fn routes(server: Server) -> (Router, impl FnOnce() + use<>) {
     let name = server.name();
     let site = Site {
+        changes: Changes::of(server.clone()),
         server,
         name: name.into(),
     };
-    Router::new()
+    let changes = site.changes.clone();
+    let router = Router::new()
         .route("/", get(show_home))
         .route("/page/{*id}", get(show_page))
         .route("/history/{*id}", get(show_history))
@@ -49,10 +55,18 @@ pub(super) fn routes(server: Server) -> Router {
         .route("/search", get(show_search))
         .route("/lint", get(show_lint))
         .route("/status", get(show_status))
+        .route("/ask", get(show_ask).post(answer_ask))
+        .route("/api/wiki", get(api::wiki))
+        .route("/api/wiki/ask", post(api::ask))
+        .route("/api/wiki/{*section}", get(api::section))
+        .route("/api/ops/{name}", get(api::consult).post(api::operate))
+        .route("/api/events", get(events::listen))
+        .route("/api/openapi.json", get(api::description))
         .route(LOGIN, get(show_login))
         .route("/assets/{name}", get(assets::get))
         .fallback(no_such_view)
-        .with_state(site)
+        .with_state(site);
+    (router, move || changes.end())
 }
 
 impl Site {
@@ -61,10 +75,13 @@ impl Site {
         view: impl FnOnce(&Wiki, &Context, &str) -> Result<View> + Send + 'static,
     ) -> Response {
         let name = Arc::clone(&self.name);
-        let made = self.server.run(None, move |wiki, ctx| {
-            let view = view(wiki, ctx, &name)?;
-            Ok(layout::document(&name, &view))
-        });
+        let made = self.server.run(
+            |ctx| ctx,
+            move |wiki, ctx| {
+                let view = view(wiki, ctx, &name)?;
+                Ok(layout::document(&name, &view))
+            },
+        );
         match made.await {
             Ok(text) => reply::html(StatusCode::OK, text),
             Err(failure) => layout::failure(&self.name, &failure),
@@ -102,7 +119,7 @@ async fn show_source(
 async fn raw_source(State(site): State<Site>, Path(id): Path<String>) -> Response {
     let read = site
         .server
-        .run(None, move |wiki, ctx| files::raw(wiki, ctx, &id));
+        .run(|ctx| ctx, move |wiki, ctx| files::raw(wiki, ctx, &id));
     match read.await {
         Ok(response) => response,
         Err(failure) => layout::failure(&site.name, &failure),
@@ -166,6 +183,36 @@ async fn show_lint(State(site): State<Site>, Query(asked): Query<lint::Asked>) -
 
 async fn show_status(State(site): State<Site>) -> Response {
     site.show(|wiki, ctx, _| status::view(wiki, ctx)).await
+}
+
+async fn show_ask(State(site): State<Site>, Query(asked): Query<Asked>) -> Response {
+    let view = ask::view(&asked.q, None);
+    reply::html(StatusCode::OK, layout::document(&site.name, &view))
+}
+
+/// What is to be asked.
+#[derive(Debug, Default, serde::Deserialize)]
+struct Asked {
+    #[serde(default)]
+    q: String,
+}
+
+/// The form without the script.
+async fn answer_ask(State(site): State<Site>, body: Bytes) -> Response {
+    let question = guard::form_value(&body, "question").unwrap_or_default();
+    site.show(move |wiki, ctx, _| {
+        let ask = Ask {
+            question: question.clone(),
+            k: None,
+            scope: Scope::All,
+            retrieve_only: false,
+            model: None,
+            no_model: false,
+        };
+        let report = ask.run(wiki, ctx)?;
+        Ok(ask::view(&question, Some(&report)))
+    })
+    .await
 }
 
 async fn show_login() -> Response {

@@ -8,10 +8,12 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    ACCEPT, AUTHORIZATION, COOKIE, HOST, ORIGIN, RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE,
+    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_MAX_AGE, AUTHORIZATION, COOKIE, HOST, ORIGIN,
+    RETRY_AFTER, SET_COOKIE, VARY, WWW_AUTHENTICATE,
 };
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use tokio::sync::Semaphore;
@@ -32,6 +34,7 @@ struct Rules {
     loopback: bool,
     token: Option<String>,
     allowed_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
     max_body_bytes: usize,
     requests: Semaphore,
 }
@@ -43,6 +46,7 @@ impl Guard {
             loopback: options.is_loopback(),
             token: options.token.clone(),
             allowed_hosts: options.allowed_hosts.iter().map(lower).collect(),
+            allowed_origins: options.allowed_origins.clone(),
             max_body_bytes: options.max_body_bytes,
             requests: Semaphore::new(MAX_REQUESTS),
         }))
@@ -52,6 +56,29 @@ impl Guard {
 /// Checks a request and hands it on.
 pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let rules = &guard.0;
+    let origin = request.headers().get(ORIGIN).cloned();
+    let guest = origin.filter(|it| is_embedded(request.uri().path()) && rules.is_allowed(it));
+    let mut response = answer(rules, request, guest.is_some(), next).await;
+    if let Some(origin) = guest {
+        let_read(&mut response, origin);
+    }
+    response
+}
+
+async fn answer(rules: &Rules, request: Request, is_guest: bool, next: Next) -> Response {
+    let mut asks_only = request.headers().clone();
+    if is_guest && request.method() == Method::OPTIONS {
+        // It brings no token, and gets nothing of the wiki.
+        if let Some(token) = &rules.token
+            && let Ok(value) = HeaderValue::from_str(&format!("Bearer {token}"))
+        {
+            asks_only.insert(AUTHORIZATION, value);
+        }
+        return match rules.admit(request.uri(), &asks_only) {
+            Ok(()) => preflight(),
+            Err(refused) => refused,
+        };
+    }
     if let Err(refused) = rules.admit(request.uri(), request.headers()) {
         let is_person = request.method() == Method::GET && wants_html(request.headers());
         return if refused.status() == StatusCode::UNAUTHORIZED && is_person {
@@ -90,6 +117,36 @@ pub(super) async fn check(State(guard): State<Guard>, request: Request, next: Ne
     }
     next.run(Request::from_parts(parts, Body::from(bytes)))
         .await
+}
+
+/// What pages of other sites may show, where they were named.
+fn is_embedded(path: &str) -> bool {
+    path == "/api/wiki" || path.starts_with("/api/wiki/")
+}
+
+/// Lets the page that asked read the answer.
+fn let_read(response: &mut Response, origin: HeaderValue) {
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.append(VARY, HeaderValue::from_static("Origin"));
+}
+
+/// Answers a browser that asks before it asks.
+fn preflight() -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let mut set = |name: HeaderName, value| {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    };
+    set(ACCESS_CONTROL_ALLOW_METHODS, "GET, POST");
+    set(ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type");
+    set(ACCESS_CONTROL_MAX_AGE, "600");
+    set(
+        HeaderName::from_static("access-control-allow-private-network"),
+        "true",
+    );
+    response
 }
 
 /// What is shown to who has no token yet: nothing of the wiki.
@@ -137,7 +194,8 @@ impl Rules {
             let same = origin
                 .to_str()
                 .is_ok_and(|origin| is_origin_of(origin, &host));
-            if !same {
+            let is_guest = is_embedded(uri.path()) && self.is_allowed(origin);
+            if !same && !is_guest {
                 return forbidden("requests of other sites are not answered");
             }
         }
@@ -157,9 +215,15 @@ impl Rules {
         }
     }
 
+    /// Whether a page of this origin may show the code wiki.
+    fn is_allowed(&self, origin: &HeaderValue) -> bool {
+        let known = |allowed: &String| allowed.as_bytes() == origin.as_bytes();
+        self.allowed_origins.iter().any(known)
+    }
+
     /// Gives the browser of a person who knows the token a pass; it ends with the browser.
     fn log_in(&self, form: &[u8]) -> Response {
-        let given = form_urlencoded_value(form, "token").unwrap_or_default();
+        let given = form_value(form, "token").unwrap_or_default();
         let Some(token) = &self.token else {
             return Redirect::to("/").into_response();
         };
@@ -233,7 +297,7 @@ fn equal(given: &str, known: &str) -> bool {
 }
 
 /// A value of a form.
-fn form_urlencoded_value(form: &[u8], name: &str) -> Option<String> {
+pub(super) fn form_value(form: &[u8], name: &str) -> Option<String> {
     let text = std::str::from_utf8(form).ok()?;
     let pair = text
         .split('&')
@@ -254,6 +318,7 @@ mod tests {
             address: address.parse().unwrap(),
             token: token.map(str::to_owned),
             allowed_hosts: vec!["Wiki.example".to_owned()],
+            allowed_origins: vec!["https://board.example".to_owned()],
             max_body_bytes: 1,
         })
     }
@@ -310,6 +375,37 @@ mod tests {
             "",
         ] {
             assert_eq!(from(origin), 403, "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_was_named_reaches_the_code_wiki_and_nothing_else() {
+        let guard = rules("127.0.0.1:80", None);
+        let from = |path: &'static str, origin: &'static str| {
+            let mut map = HeaderMap::new();
+            map.append(HOST, HeaderValue::from_static("localhost:80"));
+            map.append(ORIGIN, HeaderValue::from_static(origin));
+            let admitted = guard.0.admit(&Uri::from_static(path), &map);
+            admitted.map_or_else(|refused| refused.status().as_u16(), |()| 200)
+        };
+        let board = "https://board.example";
+        for path in ["/api/wiki", "/api/wiki/index", "/api/wiki/ask"] {
+            assert_eq!(from(path, board), 200, "{path}");
+            assert_eq!(
+                from(path, "https://board.example.evil.example"),
+                403,
+                "{path}"
+            );
+            assert_eq!(from(path, "http://board.example"), 403, "{path}");
+        }
+        for path in [
+            "/",
+            "/mcp",
+            "/api/ops/upsert-page",
+            "/api/wikix",
+            "/page/api/wiki",
+        ] {
+            assert_eq!(from(path, board), 403, "{path}");
         }
     }
 

@@ -44,13 +44,15 @@ pub(super) enum Part {
     Pages,
     Sources,
     Changes,
+    Ask,
     Lint,
     Status,
     Other,
 }
 
-const PARTS: [(Part, &str, &str); 5] = [
+const PARTS: [(Part, &str, &str); 6] = [
     (Part::Pages, "/pages", "Pages"),
+    (Part::Ask, "/ask", "Ask"),
     (Part::Sources, "/sources", "Sources"),
     (Part::Changes, "/changes", "Changes"),
     (Part::Lint, "/lint", "Lint"),

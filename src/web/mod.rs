@@ -6,13 +6,17 @@
 //! Invariants: on a loopback address no foreign page can reach it, beyond loopback nobody without
 //! the token; a GET changes nothing; nothing is read, kept or waited for without a bound.
 
+mod answer;
+mod api;
 mod assets;
 mod dashboard;
+mod events;
 mod guard;
 mod layout;
 mod lines;
 mod listen;
 mod markdown;
+mod openapi;
 mod reply;
 mod urls;
 mod views;
@@ -23,6 +27,7 @@ use axum::Router;
 use axum::middleware;
 
 pub use listen::Listening;
+pub use openapi::http_reference;
 
 use crate::id::ContentHash;
 use crate::mcp::Server;
@@ -37,6 +42,8 @@ pub struct ServeOptions {
     pub token: Option<String>,
     /// Names besides `localhost` by which the server is reached.
     pub allowed_hosts: Vec<String>,
+    /// Origins whose pages may show the code wiki.
+    pub allowed_origins: Vec<String>,
     /// Largest body of a request, in bytes.
     pub max_body_bytes: usize,
 }
@@ -62,8 +69,13 @@ pub fn new_token() -> std::io::Result<String> {
 fn router(server: Server, options: &ServeOptions) -> (Router, impl FnOnce() + use<>) {
     let (mcp, end) = server.clone().route();
     let guard = Guard::new(options);
-    let router = dashboard::routes(server)
+    let (views, end_views) = dashboard::routes(server);
+    let router = views
         .merge(mcp)
         .layer(middleware::from_fn_with_state(guard, guard::check));
-    (router, end)
+    let end_all = move || {
+        end();
+        end_views();
+    };
+    (router, end_all)
 }

@@ -1,6 +1,8 @@
 //! Answers of the dashboard: pages, files and failures, each with the headers that keep it from
 //! doing more than it should.
 
+use std::convert::Infallible;
+
 use axum::body::Body;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
@@ -8,6 +10,11 @@ use axum::http::header::{
 };
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use serde_json::json;
+use tokio::sync::mpsc::Receiver;
+
+use crate::error::Error;
+use crate::mcp::Failure;
 
 /// What a page of the dashboard may load: its own style sheet, script and images, and nothing
 /// inline.
@@ -39,6 +46,67 @@ fn answer(status: StatusCode, content_type: &str, policy: &'static str, body: Bo
 /// A page.
 pub(super) fn html(status: StatusCode, text: String) -> Response {
     answer(status, "text/html; charset=utf-8", PAGE_POLICY, text.into())
+}
+
+/// A JSON document.
+pub(super) fn json(status: StatusCode, document: &serde_json::Value) -> Response {
+    let text = format!("{document}\n");
+    answer(status, "application/json", FILE_POLICY, text.into())
+}
+
+/// An error as JSON, with the status that its code has.
+pub(super) fn json_error(error: &Error) -> Response {
+    let status = StatusCode::from_u16(error.code().row().http_status);
+    let mut said = json!({"code": error.code().as_str(), "message": error.message()});
+    if let Some(hint) = error.hint() {
+        said["hint"] = hint.into();
+    }
+    json(
+        status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        &json!({"error": said}),
+    )
+}
+
+/// A failure as JSON.
+pub(super) fn json_failure(failure: &Failure) -> Response {
+    match failure {
+        Failure::Engine(error) => json_error(error),
+        Failure::Defect => json(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            &json!({"error": {
+                "code": "INTERNAL",
+                "message": "a defect of llmwiki itself; nothing half-done was kept",
+            }}),
+        ),
+    }
+}
+
+/// A stream of Server-Sent Events, which ends when `events` has no sender any more.
+pub(super) fn events(events: Receiver<Event>) -> Response {
+    let parts = futures_util::stream::unfold(events, |mut events| async {
+        let event = events.recv().await?;
+        Some((Ok::<_, Infallible>(event.text()), events))
+    });
+    let body = Body::from_stream(parts);
+    answer(StatusCode::OK, "text/event-stream", FILE_POLICY, body)
+}
+
+/// One Server-Sent Event.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// Of a kind, with data.
+    Of(&'static str, serde_json::Value),
+    /// Keeps the connection open.
+    Nothing,
+}
+
+impl Event {
+    fn text(&self) -> String {
+        match self {
+            Self::Of(kind, data) => format!("event: {kind}\ndata: {data}\n\n"),
+            Self::Nothing => ":\n\n".to_owned(),
+        }
+    }
 }
 
 /// A part of the dashboard itself. Its address changes with its content.

@@ -32,3 +32,8 @@ fn docs_errors_is_fresh() {
 fn docs_tools_is_fresh() {
     check("tools.md", &llmwiki::mcp::tools_reference());
 }
+
+#[test]
+fn docs_http_is_fresh() {
+    check("http.md", &llmwiki::web::http_reference());
+}

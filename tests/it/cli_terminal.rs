@@ -120,7 +120,7 @@ fn bytes_that_are_no_text_stay_off_the_screen() {
 }
 
 /// A model that answers in events, with time between them; `ends` whether it gives its last word.
-fn slow_model(ends: bool) -> String {
+pub fn slow_model(ends: bool) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {

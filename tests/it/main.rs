@@ -36,6 +36,7 @@ mod generate_models;
 mod git;
 mod grounding;
 mod hostile_markdown;
+mod http_api;
 mod lint;
 mod lint_corpora;
 mod lint_damage;

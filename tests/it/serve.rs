@@ -73,7 +73,7 @@ impl Served {
         self.ask("POST", "/mcp", &all, &message.to_string())
     }
 
-    fn terminate(&mut self) -> (i32, String) {
+    pub fn terminate(&mut self) -> (i32, String) {
         let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let mut said = String::new();

@@ -104,7 +104,7 @@ const panel = (() => {
         number.href = link.href.split("#")[0] + number.getAttribute("href");
       }
       show([document.adoptNode(answer)]);
-      const lit = aside.querySelector(".line.lit");
+      const lit = aside.querySelector(".lit");
       const body = aside.querySelector(".panel-body");
       body.scrollTop = 0;
       if (lit) body.scrollTop = lit.offsetTop - body.clientHeight / 3;
@@ -172,4 +172,133 @@ if (entries.size && "IntersectionObserver" in window) {
     { passive: true },
   );
   mark();
+}
+
+// Answers come while they are written.
+const askForm = document.querySelector("form.ask");
+if (askForm) {
+  const question = askForm.querySelector("textarea");
+  const out = document.getElementById("w-answer");
+  const button = askForm.querySelector("button");
+  let running = null;
+
+  const element = (name, className, text) => {
+    const made = document.createElement(name);
+    if (className) made.className = className;
+    if (text) made.textContent = text;
+    return made;
+  };
+
+  async function ask() {
+    if (running) running.abort();
+    const mine = (running = new AbortController());
+    const stage = element("p", "faint", "Looking for evidence\u2026");
+    stage.setAttribute("role", "status");
+    const draft = element("div", "draft");
+    out.replaceChildren(stage, draft);
+    button.textContent = "Stop";
+    try {
+      const response = await fetch("/api/wiki/ask", {
+        method: "POST",
+        headers: { "Content-Type": "application/json", Accept: "text/event-stream" },
+        body: JSON.stringify({ question: question.value }),
+        signal: mine.signal,
+      });
+      if (!response.ok) {
+        const said = await response.json();
+        throw new Error(said.error ? said.error.message : response.statusText);
+      }
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = "";
+      let done = false;
+      while (!done) {
+        const part = await reader.read();
+        done = part.done;
+        const events = (rest + (part.value || "")).split("\n\n");
+        rest = events.pop();
+        for (const event of events) {
+          const kind = (/^event: (.*)$/m.exec(event) || [])[1];
+          const data = (/^data: (.*)$/m.exec(event) || [])[1];
+          if (!kind) continue;
+          const said = JSON.parse(data);
+          if (kind === "text") {
+            stage.textContent = "Writing\u2026";
+            draft.textContent += said.text;
+          } else if (kind === "progress") {
+            stage.textContent = said.stage + (said.total ? `: ${said.done} of ${said.total}` : "\u2026");
+          } else if (kind === "error") {
+            throw new Error(said.message || "That did not work");
+          } else if (kind === "report") {
+            // Our own server made this HTML; it holds nothing but text and links.
+            const made = new DOMParser().parseFromString(said.html, "text/html");
+            out.replaceChildren(...[...made.body.childNodes].map((it) => document.adoptNode(it)));
+            offerCopy();
+          }
+        }
+      }
+    } catch (cause) {
+      const words = mine.signal.aborted ? "Stopped." : `${cause.message}.`;
+      out.replaceChildren(element("p", "bad", words));
+    } finally {
+      if (running === mine) {
+        running = null;
+        button.textContent = "Ask";
+      }
+    }
+  }
+
+  function offerCopy() {
+    const answer = out.querySelector(".answer");
+    if (!answer || !answer.dataset.markdown) return;
+    const copy = element("button", "", "Copy as Markdown");
+    copy.type = "button";
+    copy.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(answer.dataset.markdown);
+      copy.textContent = "Copied";
+    });
+    const line = element("p", "tools");
+    line.append(copy);
+    answer.append(line);
+  }
+
+  askForm.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (running) running.abort();
+    else if (question.value.trim()) ask();
+  });
+  question.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      askForm.requestSubmit();
+    }
+  });
+  offerCopy();
+}
+
+// A page that changes while it is read says so.
+const page = document.querySelector("article.page[data-page]");
+if (page && "EventSource" in window) {
+  let events = null;
+  const listen = () => {
+    if (document.hidden) {
+      if (events) events.close();
+      events = null;
+    } else if (!events) {
+      events = new EventSource("/api/events");
+      events.addEventListener("change", (event) => {
+        if (JSON.parse(event.data).page !== page.dataset.page || page.querySelector(".changed")) return;
+        const notice = document.createElement("p");
+        notice.className = "warn changed";
+        notice.setAttribute("role", "status");
+        const again = document.createElement("a");
+        again.href = location.pathname;
+        again.textContent = "Read it as it is now";
+        notice.append("This page has changed. ", again);
+        page.prepend(notice);
+      });
+    }
+  };
+  document.addEventListener("visibilitychange", listen);
+  addEventListener("pagehide", () => events && events.close());
+  listen();
 }

@@ -53,6 +53,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) links: &'a [(Link, Resolution)],
     /// What is cited.
     pub(super) sources: &'a [(SourceId, Option<SourceMetadata>)],
+    /// What the targets that [`chip_target`] makes open.
+    pub(super) chips: &'a [Chip],
     /// Number of the first line of the text.
     pub(super) first_line: u32,
     /// Blocks in these lines are marked.
@@ -60,6 +62,23 @@ pub(super) struct Surroundings<'a> {
     /// A first heading that says this is left out: it stands above the text.
     pub(super) title: Option<&'a str>,
 }
+
+/// A citation that is shown as a number.
+#[derive(Debug)]
+pub(super) struct Chip {
+    /// What is cited, for people.
+    pub(super) title: String,
+    /// Where it opens.
+    pub(super) url: String,
+}
+
+/// The target of a link that opens the chip of this index.
+pub(super) fn chip_target(index: usize) -> String {
+    format!("{CHIP}{index}")
+}
+
+/// No scheme of anybody; means nothing where there are no chips.
+const CHIP: &str = "llmwiki-cite:";
 
 /// A heading of the text.
 #[derive(Debug, PartialEq, Eq)]

@@ -55,9 +55,23 @@ impl Writer<'_> {
                 }
             }
             Target::Cited(citation) => self.cited(citation),
-            Target::Outside => outside(written),
+            Target::Outside => match self.chip(written) {
+                Some(chip) => chip,
+                None => outside(written),
+            },
             Target::Nowhere => dead("dead", "This link names nothing"),
         }
+    }
+
+    fn chip(&self, written: &str) -> Option<(String, &'static str)> {
+        let index: usize = written.strip_prefix(super::CHIP)?.parse().ok()?;
+        let chip = self.around.chips.get(index)?;
+        let mut open = "<a class=\"cite chip\" href=\"".to_owned();
+        escape(&mut open, &chip.url);
+        open.push_str("\" title=\"");
+        escape(&mut open, &chip.title);
+        open.push_str("\">");
+        Some((open, "</a>"))
     }
 
     fn cited(&self, citation: &Citation) -> (String, &'static str) {

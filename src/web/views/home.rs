@@ -18,7 +18,7 @@ const CHANGES: usize = 10;
 const BEGIN: [&str; 5] = ["index", "README", "readme", "home", "code/index"];
 
 pub(in crate::web) fn view(wiki: &Wiki, ctx: &Context, site: &str) -> Result<View> {
-    let top = wiki.open_folder(ctx, "", None, PAGES)?;
+    let mut top = wiki.open_folder(ctx, "", None, PAGES)?;
     let history = History {
         limit: Some(CHANGES),
         ..History::default()
@@ -26,6 +26,8 @@ pub(in crate::web) fn view(wiki: &Wiki, ctx: &Context, site: &str) -> Result<Vie
     let changed = history.run(wiki, ctx)?.revisions;
     let begin = wiki.known_pages(ctx, &BEGIN)?;
     let is_empty = top.pages.is_empty() && top.folders.is_empty();
+    top.pages
+        .retain(|page| begin.iter().all(|it| it.id != page.id));
     let main = html! {
         header.hero {
             h1 { (site) }

@@ -1,5 +1,6 @@
 //! The views, one file each: what is read for it, and how it looks.
 
+pub(super) mod ask;
 pub(super) mod changes;
 pub(super) mod files;
 pub(super) mod home;

@@ -48,13 +48,14 @@ pub(in crate::web) fn view(wiki: &Wiki, ctx: &Context, id: &str, asked: &Asked) 
                 first_line: page.body_start_line,
                 lit,
                 title: Some(&page.title),
+                ..Surroundings::default()
             },
         );
     }
     let is_old = asked.at.is_some();
     let main = html! {
         (trail(id.as_str()))
-        article.page {
+        article.page data-page=[(!is_old).then_some(id.as_str())] {
             header {
                 h1 { (title) }
                 @if let Some(page) = &open.page {

@@ -1,15 +1,14 @@
 //! What was found, matched words marked, each hit with its lines.
 
-use std::ops::Range;
-
 use maud::{Markup, PreEscaped, html};
 
 use crate::code::Language;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::ops::{FoundHit, Operation as _, Scope, Search, SearchAnswer};
+use crate::page;
 use crate::web::layout::{Part, View, counted};
-use crate::web::markdown::{code_html, escape};
+use crate::web::markdown::code_html;
 use crate::web::urls;
 use crate::wiki::{CodeHit, SearchHit, Wiki};
 
@@ -143,23 +142,13 @@ fn code_hit(hit: &CodeHit) -> Markup {
     }
 }
 
-/// The text, with these ranges of it marked. A range that does not fit is left unmarked.
-fn marked(text: &str, matches: &[(usize, usize)]) -> PreEscaped<String> {
-    let mut out = String::with_capacity(text.len() + 64);
-    let mut at = 0;
-    for &(start, end) in matches {
-        let range: Range<usize> = start..end;
-        if start < at || text.get(range.clone()).is_none() {
-            continue;
+/// The words of a snippet, the matched ones marked.
+fn marked(text: &str, matches: &[(usize, usize)]) -> Markup {
+    html! {
+        @for (shown, is_match) in page::words(text, matches) {
+            @if is_match { mark { (shown) } } @else { (shown) }
         }
-        escape(&mut out, &text[at..start]);
-        out.push_str("<mark>");
-        escape(&mut out, &text[range]);
-        out.push_str("</mark>");
-        at = end;
     }
-    escape(&mut out, &text[at..]);
-    PreEscaped(out)
 }
 
 fn help() -> Markup {
@@ -171,17 +160,5 @@ fn help() -> Markup {
             div { dt { code { "title:install" } } dd { "in the title" } }
             div { dt { code { "id:guides/*" } } dd { "pages of a folder" } }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::marked;
-
-    #[test]
-    fn matches_are_marked_and_everything_else_is_text() {
-        let text = "a <b> caf\u{e9} c";
-        let html = marked(text, &[(2, 5), (6, 11), (8, 10), (90, 99)]).0;
-        assert_eq!(html, "a <mark>&lt;b&gt;</mark> <mark>caf\u{e9}</mark> c");
     }
 }

@@ -1,10 +1,12 @@
 //! `bench engine`: llmwiki beside tantivy and SQLite FTS5, on made-up wikis of stated sizes.
 //! `bench lint`: lint beside a plain loop over the same files.
+//! `bench code`: the code index beside a plain loop over the same files, and `git status`.
 //!
 //! Each step runs in a process of its own, so that peak memory is that of the step, and tells what
 //! it cost as one JSON line. What was measured is written to docs/benchmarks.md, one
 //! part each.
 
+mod code;
 mod codeqa;
 mod corpus;
 mod engines;
@@ -44,6 +46,11 @@ enum Arguments {
     },
     /// Lint beside a plain loop over the same files and rows
     Lint(lint::Arguments),
+    /// The index of a code base beside a plain loop, and what nothing changed costs beside git
+    Code(code::Arguments),
+    /// One step of `code`, in its own process
+    #[command(hide = true)]
+    CodeStep { step: code::Step, dir: PathBuf },
     /// One step of `lint`, in its own process
     #[command(hide = true)]
     LintStep {
@@ -110,6 +117,10 @@ fn main() -> ExitCode {
         Arguments::Eval(Eval::Ir(ir)) => ir::run(&ir),
         Arguments::Mcp { calls } => mcp::run(calls),
         Arguments::Lint(arguments) => lint::main(&arguments),
+        Arguments::Code(arguments) => code::main(&arguments),
+        Arguments::CodeStep { step, dir } => {
+            code::step(step, &dir).map(|found| println!("{found}"))
+        }
         Arguments::LintStep { step, size, dir } => {
             lint::step(step, &dir, size).map(|found| println!("{found}"))
         }

@@ -9,6 +9,7 @@ mod chunks;
 mod grammar;
 #[cfg(feature = "lang-core")]
 mod highlight;
+mod imports;
 mod language;
 mod outline;
 mod redact;
@@ -18,6 +19,7 @@ mod text;
 pub use chunks::{Chunk, MAX_CHUNK_LINES, chunks};
 #[cfg(feature = "lang-core")]
 pub use highlight::highlight;
+pub use imports::{Import, imports, must_import, stem};
 pub use language::{Content, LANGUAGES, Language};
 pub use outline::{Outline, Symbol, SymbolKind, outline};
 pub use redact::{Redacted, redact};

@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
 use crate::ground::Dropped;
-use crate::id::PageId;
+use crate::id::{ContentHash, PageId};
 use crate::model::Model;
 use crate::wiki::{Expectation, Wiki};
 
@@ -183,7 +183,8 @@ struct Existing {
     title: String,
     summary: String,
     body: String,
-    sha256: String,
+    sha256: ContentHash,
+    written_at: String,
     marker: Option<Marker>,
 }
 
@@ -340,7 +341,7 @@ pub fn generate(wiki: &Wiki, ctx: &Context, request: &GenerateRequest) -> Result
 }
 
 /// How pages are made; a change of that makes all of them anew.
-const REVISION: u32 = 1;
+const REVISION: u32 = 2;
 
 /// Hash of what pages say of themselves, and of how they are made.
 fn hash_of_pages(said: &BTreeMap<String, String>, ctx: &Context) -> String {
@@ -396,32 +397,20 @@ fn is_at(module: &str, path: &str) -> bool {
 
 /// The pages of the folder, by id.
 fn existing(wiki: &Wiki, ctx: &Context) -> Result<BTreeMap<String, Existing>> {
-    let mut found = BTreeMap::new();
-    let mut cursor: Option<String> = None;
-    loop {
-        let list = wiki.list_pages(ctx, FOLDER, cursor.as_deref(), 500)?;
-        for page in list.pages {
-            let Ok(id) = PageId::parse(&page.id) else {
-                continue;
-            };
-            let read = wiki.read_page(ctx, &id, None)?;
-            let body = text::body_of(&read.markdown).to_owned();
-            found.insert(
-                page.id,
-                Existing {
-                    title: read.metadata.title,
-                    summary: read.metadata.summary,
-                    marker: Marker::of(&body),
-                    body,
-                    sha256: read.sha256,
-                },
-            );
-        }
-        match list.next {
-            Some(next) => cursor = Some(next),
-            None => return Ok(found),
-        }
-    }
+    let texts = wiki.page_texts(ctx, FOLDER)?.into_iter();
+    let pages = texts.map(|page| {
+        let body = text::body_of(&page.markdown).to_owned();
+        let there = Existing {
+            title: page.title,
+            summary: page.summary,
+            marker: Marker::of(&body),
+            body,
+            sha256: page.sha256,
+            written_at: page.written_at,
+        };
+        (page.id.to_string(), there)
+    });
+    Ok(pages.collect())
 }
 
 /// Takes away the page of a section whose subject is gone; one that a person made or edited stays.
@@ -486,11 +475,7 @@ pub fn show(wiki: &Wiki, ctx: &Context, section: Option<&str>) -> Result<ShowRep
         if section.is_some_and(|wanted| wanted.trim_end_matches('/') != id) {
             continue;
         }
-        let Ok(page_id) = PageId::parse(&page) else {
-            continue;
-        };
-        let (_, at) = wiki.last_written(ctx, &page_id)?;
-        report.generated_at = report.generated_at.max(at);
+        report.generated_at = report.generated_at.max(there.written_at);
         report.sections.push(ShownSection {
             id,
             title: there.title,

@@ -468,7 +468,7 @@ fn architecture(map: &Map<'_>) -> Section {
         "architecture",
         &format!("{}: architecture", map.code.name),
         &format!(
-            "Which module of {} uses which, by the names that they define and use.",
+            "Which module of {} uses which, by what they import and the names that they use.",
             map.code.name
         ),
     );
@@ -480,8 +480,8 @@ fn architecture(map: &Map<'_>) -> Section {
     }
     arrows.sort_by_key(|&(weight, from, to)| (std::cmp::Reverse(weight), from, to));
     section.text(&format!(
-        "{} with code, {} between them. An arrow means that names defined in its head are used at \
-         its tail; names that several modules define are left out.\n\n",
+        "{} with code, {} between them. An arrow means that what its head defines is imported or used \
+         at its tail; names that cannot be told apart are left out.\n\n",
         counted(map.modules.len() as u64, "module"),
         counted(arrows.len() as u64, "arrow"),
     ));
@@ -497,13 +497,19 @@ fn architecture(map: &Map<'_>) -> Section {
         section.text("\n## Strongest ties\n\n");
         for &(_, from, to) in shown.iter().take(20) {
             let (user, used) = (&map.modules[from], &map.modules[to]);
+            let used_names = &user.uses[&to];
+            let tie = if used_names.is_empty() {
+                "imports".to_owned()
+            } else {
+                format!("uses {} of", names(used_names))
+            };
             section.text(&format!(
-                "- {} uses {} of {}",
+                "- {} {tie} {}",
                 link("architecture", &module_id(user), &name_of(map, user)),
-                names(&user.uses[&to]),
                 link("architecture", &module_id(used), &name_of(map, used)),
             ));
-            if let Some((file, first, last)) = definition(map, used, &user.uses[&to]) {
+            let shown = definition(map, used, used_names).or_else(|| import(map, user, used));
+            if let Some((file, first, last)) = shown {
                 section.text(" ");
                 section.cite(&file, first, last);
             }
@@ -526,6 +532,14 @@ fn definition(
             .iter()
             .find(|symbol| names.contains(&symbol.name))?;
         Some((file.path.clone(), symbol.start_line, symbol.end_line))
+    })
+}
+
+/// The line by which one module imports another.
+fn import(map: &Map<'_>, user: &Module, used: &Module) -> Option<(String, u32, u32)> {
+    user.files.iter().find_map(|&from| {
+        let line = used.files.iter().find_map(|to| map.imports[from].get(to))?;
+        Some((map.code.files[from].path.clone(), *line, *line))
     })
 }
 
@@ -580,10 +594,28 @@ fn modules(map: &Map<'_>) -> Section {
             section.text(" ");
             let file = &map.code.files[head];
             section.cite(&file.path, 1, file.lines.clamp(1, 20));
+        } else {
+            let defined = outermost(&map.code.files[head].symbols);
+            if !defined.is_empty() {
+                section.text(&format!(": defines {}", names(&defined)));
+            }
         }
         section.text("\n");
     }
     section
+}
+
+/// Names of the definitions that no other one holds.
+fn outermost(symbols: &[Symbol]) -> BTreeSet<String> {
+    let mut end = 0;
+    let mut found = BTreeSet::new();
+    for symbol in symbols {
+        if symbol.start_line > end && symbol.kind != SymbolKind::Heading {
+            found.insert(symbol.name.clone());
+            end = symbol.end_line;
+        }
+    }
+    found
 }
 
 fn data_flow(map: &Map<'_>) -> Section {
@@ -600,8 +632,8 @@ fn data_flow(map: &Map<'_>) -> Section {
         section.text("No entry point is known: no `main`, and no file whose name says that one begins there.\n");
     } else {
         section.text(
-            "From each entry point, the files whose definitions are used, those with the most uses \
-             first. It follows names, not values.\n",
+            "From each entry point, the files that are imported or whose definitions are used, those \
+             with the most uses first. It follows imports and names, not values.\n",
         );
     }
     for &(entry, _) in entries.iter().take(6) {
@@ -631,7 +663,7 @@ fn follow(
 ) {
     let mut ways: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for used in &map.uses[from] {
-        ways.entry(used.file).or_default().push(used.symbol);
+        ways.entry(used.file).or_default().extend(used.symbol);
     }
     let mut ways: Vec<(usize, Vec<usize>)> = ways
         .into_iter()
@@ -648,13 +680,19 @@ fn follow(
             .iter()
             .map(|&at| target.symbols[at].name.clone())
             .collect();
-        section.text(&format!(
-            "{indent}- {} of {} ",
-            names(&used),
-            code(&target.path)
-        ));
+        if used.is_empty() {
+            section.text(&format!("{indent}- {} ", code(&target.path)));
+        } else {
+            section.text(&format!(
+                "{indent}- {} of {} ",
+                names(&used),
+                code(&target.path)
+            ));
+        }
         if let Some(first) = symbols.first().and_then(|&at| target.symbols.get(at)) {
             section.cite(&target.path, first.start_line, first.end_line);
+        } else if let Some(&line) = map.imports[from].get(&file) {
+            section.cite(&map.code.files[from].path, line, line);
         }
         section.text("\n");
         if depth + 1 < DEPTH {
@@ -705,10 +743,14 @@ fn page(map: &Map<'_>, module: &Module) -> Section {
         ties.sort_by_key(|(other, names)| (std::cmp::Reverse(names.len()), **other));
         for (&other, used) in ties {
             let other = &map.modules[other];
+            let of = if used.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", names(used))
+            };
             section.text(&format!(
-                "- {}: {}\n",
+                "- {}{of}\n",
                 link(&id, &module_id(other), &name_of(map, other)),
-                names(used)
             ));
         }
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::context::Context;
 use crate::error::{Error, ErrorCode, Result};
-use crate::id::{ContentHash, PageId, SourceId};
+use crate::id::{PageId, SourceId};
 use crate::model::{self, ModelError};
 use crate::wiki::{CodeMap, Expectation, NewSource, SNAPSHOT_ORIGIN, UpsertPage, Wiki};
 
@@ -56,8 +56,8 @@ pub(super) struct Writer<'a> {
     outlines_cut: u64,
     /// Snapshot of each file that was cited so far; none for one that holds secrets.
     snapshots: BTreeMap<String, Option<SourceId>>,
-    /// Snapshots that are preserved, or are among the sources below.
-    preserved: BTreeSet<SourceId>,
+    /// Sources that are preserved, or are among those below; asked for once.
+    preserved: Option<BTreeSet<SourceId>>,
     sources: Vec<NewSource>,
     bytes: usize,
     /// Pages that wait, with the places of their reports.
@@ -103,7 +103,7 @@ impl<'a> Writer<'a> {
             lines_cut: 0,
             outlines_cut: 0,
             snapshots: BTreeMap::new(),
-            preserved: BTreeSet::new(),
+            preserved: None,
             sources: Vec::new(),
             bytes: 0,
             pages: Vec::new(),
@@ -372,7 +372,7 @@ impl<'a> Writer<'a> {
             }
         }
         let expected = there.map_or(Expectation::Absent, |there| {
-            ContentHash::parse(&there.sha256).map_or(Expectation::Any, Expectation::Sha256)
+            Expectation::Sha256(there.sha256)
         });
         let sources: BTreeSet<SourceId> = ids.into_values().collect();
         self.pages.push((
@@ -395,27 +395,29 @@ impl<'a> Writer<'a> {
 
     /// Has the snapshot of a file preserved with the next pages.
     fn preserve(&mut self, path: &str, id: SourceId, listing: Option<&[u8]>) -> Result<()> {
-        if self.preserved.contains(&id) {
+        let preserved = match &mut self.preserved {
+            Some(preserved) => preserved,
+            unknown => unknown.insert(self.wiki.source_ids(self.ctx)?),
+        };
+        if preserved.contains(&id) {
             return Ok(());
         }
-        if !self.wiki.is_preserved(self.ctx, id)? {
-            let (name, bytes) = match listing {
-                Some(listing) => ("files", listing.to_vec()),
-                None => match self.code.bytes(path)? {
-                    Some(bytes) => (path, bytes),
-                    None => {
-                        return Err(Error::new(
-                            ErrorCode::Conflict,
-                            format!("{path} changed while it was described"),
-                        )
-                        .with_hint("run `llmwiki generate` again"));
-                    }
-                },
-            };
-            self.bytes += bytes.len();
-            self.sources.push(source(name, bytes));
-        }
-        self.preserved.insert(id);
+        let (name, bytes) = match listing {
+            Some(listing) => ("files", listing.to_vec()),
+            None => match self.code.bytes(path)? {
+                Some(bytes) => (path, bytes),
+                None => {
+                    return Err(Error::new(
+                        ErrorCode::Conflict,
+                        format!("{path} changed while it was described"),
+                    )
+                    .with_hint("run `llmwiki generate` again"));
+                }
+            },
+        };
+        preserved.insert(id);
+        self.bytes += bytes.len();
+        self.sources.push(source(name, bytes));
         Ok(())
     }
 

@@ -13,6 +13,8 @@ mod markers;
 mod regions;
 mod stream;
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -110,6 +112,15 @@ pub fn ground(written: &str, excerpts: &dyn Excerpts) -> Grounded {
     cleaner.out
 }
 
+/// A location with its path as all of them are spelled.
+fn slashes(location: &str) -> Cow<'_, str> {
+    if location.contains('\\') {
+        Cow::Owned(location.replace('\\', "/"))
+    } else {
+        Cow::Borrowed(location)
+    }
+}
+
 struct Cleaner<'a> {
     excerpts: &'a dyn Excerpts,
     out: Grounded,
@@ -125,7 +136,7 @@ impl Cleaner<'_> {
         match locations::at(inside, None, &files) {
             Some(found) if found.length == inside.len() => {
                 if self.stays(&found) {
-                    self.out.text.push_str(text);
+                    self.out.text.push_str(&slashes(text));
                 } else {
                     self.unverified(inside);
                 }
@@ -173,12 +184,13 @@ impl Cleaner<'_> {
                 }
                 _ => match locations::at(rest, before, &files) {
                     Some(found) => {
-                        if !self.stays(&found) {
+                        if self.stays(&found) {
+                            self.out.text.push_str(&slashes(&rest[..found.length]));
+                        } else {
                             self.unverified(&rest[..found.length]);
-                            at += found.length;
-                            continue;
                         }
-                        found.length
+                        at += found.length;
+                        continue;
                     }
                     None => locations::word(rest, before).unwrap_or(next.len_utf8()),
                 },
@@ -362,6 +374,11 @@ mod tests {
         check("see src/a.rs:42 there", "see src/a.rs:42 there", &[]);
         check("see src/a.rs:99.", "see [unverified].", &[]);
         check("see `b.c:61`", "see `b.c:61`", &[]);
+        check(
+            "src\\a.rs:42, `src\\a.rs:7`",
+            "src/a.rs:42, `src/a.rs:7`",
+            &[],
+        );
         check("see `b.c:6`", "see [unverified]", &[]);
         check("[x/y.rs:1](z)", "[unverified]", &[]);
         check(

@@ -130,5 +130,8 @@ pub fn complete(
     if answer.trim().is_empty() {
         return Err(ModelError::Empty);
     }
+    if !matches!(model.kind, ModelKind::Http(_)) {
+        piece(&answer);
+    }
     Ok(answer)
 }

@@ -42,6 +42,8 @@ const APPLY_FILES: usize = 64;
 pub(super) struct CodeTable {
     /// The store that it was read from, and the commit that made it.
     state: (Identity, u64),
+    /// Every file that was looked at, in the byte order of paths.
+    rows: Vec<(Vec<u8>, CodeFileRecord)>,
     /// Path and record of each file that is indexed, in the byte order of paths.
     pub(super) files: Vec<(String, CodeFileRecord)>,
     /// Files that were read and left out.
@@ -187,7 +189,7 @@ impl Wiki {
         let excluded = named(&mut discovery);
         let state = snapshot.code_state()?;
         let table = self.code_table(&store, &snapshot, &state)?;
-        let difference = compare(&snapshot, &state, &project, discovery)?;
+        let difference = compare(&table, &state, &project, discovery);
         let mut reading = CodeReading {
             project,
             tree,
@@ -213,12 +215,20 @@ impl Wiki {
             .and_then(|writing| write(&writing, &reading.project, &state, work));
         match written {
             Ok(None) => Ok(None),
-            Ok(Some((store, snapshot, change))) => {
-                let state = snapshot.code_state()?;
-                reading.table = self.code_table(&store, &snapshot, &state)?;
-                reading.store = store;
-                reading.snapshot = snapshot;
-                reading.change = change;
+            Ok(Some(written)) => {
+                let state = written.snapshot.code_state()?;
+                let name = (written.store.identity(), state.changes);
+                let table = Arc::new(if difference.all {
+                    CodeTable::read(&written.snapshot, name)?
+                } else {
+                    reading.table.with(written.rows, name)
+                });
+                *self.code.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Arc::clone(&table));
+                reading.table = table;
+                reading.store = written.store;
+                reading.snapshot = written.snapshot;
+                reading.change = written.change;
                 Ok(Some(reading))
             }
             Err(error) if !wait && may_answer_without_writing(&error) => {
@@ -241,7 +251,7 @@ impl Wiki {
         let excluded = named(&mut discovery);
         let state = snapshot.code_state()?;
         let table = self.code_table(&store, &snapshot, &state)?;
-        let difference = compare(&snapshot, &state, &project, discovery)?;
+        let difference = compare(&table, &state, &project, discovery);
         Ok(CodeReading {
             project,
             tree,
@@ -341,46 +351,34 @@ impl Difference {
 
 /// Compares the files with what is known of them.
 fn compare(
-    view: &View,
+    table: &CodeTable,
     state: &CodeStateRow,
     project: &Project,
     discovery: Discovery,
-) -> Result<Difference> {
+) -> Difference {
     use std::os::unix::ffi::OsStrExt;
     let mut difference = Difference::default();
     let is_other =
         state.revision != code::REVISION || state.project != project.path().as_os_str().as_bytes();
-    let mut known = view.code_files().peekable();
-    if is_other || known.peek().is_none() {
+    if is_other || table.rows.is_empty() {
         difference.all = true;
         difference.stale = discovery.files;
-        return Ok(difference);
+        return difference;
     }
-    let mut next = known.next().transpose()?;
+    let mut known = table.rows.iter().peekable();
     for file in discovery.files {
-        while let Some((path, _)) = &next
-            && *path < file.path
-        {
+        while let Some((path, _)) = known.next_if(|(path, _)| *path < file.path) {
             difference.gone.push(path.clone());
-            next = known.next().transpose()?;
         }
-        let same = match &next {
-            Some((path, record)) if *path == file.path => {
-                let same = is_same(record, &file);
-                next = known.next().transpose()?;
-                same
-            }
-            _ => false,
-        };
+        let same = known
+            .next_if(|(path, _)| *path == file.path)
+            .is_some_and(|(_, record)| is_same(record, &file));
         if !same {
             difference.stale.push(file);
         }
     }
-    while let Some((path, _)) = next {
-        difference.gone.push(path);
-        next = known.next().transpose()?;
-    }
-    Ok(difference)
+    difference.gone.extend(known.map(|(path, _)| path.clone()));
+    difference
 }
 
 /// Whether a file looks as it did. One that changed while it was looked at may look the same.
@@ -613,6 +611,18 @@ fn test_chunks(record: &CodeChunksRecord) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
+/// What is known of a file; nothing for one that is gone.
+type Row = (Vec<u8>, Option<CodeFileRecord>);
+
+/// What was written, and the store after it.
+struct Written {
+    store: Arc<Store>,
+    snapshot: Snapshot,
+    change: CodeChange,
+    /// The rows that changed.
+    rows: Vec<Row>,
+}
+
 /// Writes what was prepared. Nothing when another process changed the code index since it was
 /// compared.
 fn write(
@@ -620,13 +630,14 @@ fn write(
     project: &Project,
     seen: &CodeStateRow,
     work: Work,
-) -> Result<Option<(Arc<Store>, Snapshot, CodeChange)>> {
+) -> Result<Option<Written>> {
     use std::os::unix::ffi::OsStrExt;
     let mut batch = writing.batch()?;
     if batch.code_state()? != *seen {
         return Ok(None);
     }
     let mut change = CodeChange::default();
+    let mut rows = Vec::new();
     let Work { bulk, files, gone } = work;
     if let Some(bulk) = bulk {
         batch.clear_code()?;
@@ -642,7 +653,7 @@ fn write(
             writing.ctx.check()?;
             let some: Vec<Prepared> = files.by_ref().take(APPLY_FILES).collect();
             let away: Vec<Vec<u8>> = gone.by_ref().take(APPLY_FILES).collect();
-            apply(&mut batch, some, &away, &mut change)?;
+            rows.extend(apply(&mut batch, some, &away, &mut change)?);
         }
     }
     batch.put_code_state(&CodeStateRow {
@@ -651,8 +662,12 @@ fn write(
         changes: batch.commit_number(),
     })?;
     writing.commit(batch)?;
-    let snapshot = writing.store.read()?;
-    Ok(Some((Arc::clone(&writing.store), snapshot, change)))
+    Ok(Some(Written {
+        store: Arc::clone(&writing.store),
+        snapshot: writing.store.read()?,
+        change,
+        rows,
+    }))
 }
 
 fn put(batch: &mut Batch, file: &Prepared) -> Result<()> {
@@ -663,13 +678,13 @@ fn put(batch: &mut Batch, file: &Prepared) -> Result<()> {
     Ok(())
 }
 
-/// Takes some files out of the index and puts others in.
+/// Takes some files out of the index and puts others in. Answers the rows that changed.
 fn apply(
     batch: &mut Batch,
     mut files: Vec<Prepared>,
     gone: &[Vec<u8>],
     change: &mut CodeChange,
-) -> Result<()> {
+) -> Result<Vec<Row>> {
     let mut removed: Vec<(u32, Vec<String>)> = Vec::new();
     for path in gone {
         terms_of(batch, path, &mut removed)?;
@@ -711,7 +726,11 @@ fn apply(
         .flat_map(|(first, body)| (first..).zip(&body.analyzed))
         .collect();
     index::apply(batch, IndexSet::Code, &removed, &added)?;
-    Ok(())
+    let away = gone.iter().map(|path| (path.clone(), None));
+    let files = files.into_iter();
+    Ok(away
+        .chain(files.map(|file| (file.path, Some(file.record))))
+        .collect())
 }
 
 /// The terms of each chunk of a file as it is in the store.
@@ -734,8 +753,30 @@ fn terms_of(view: &View, path: &[u8], terms: &mut Vec<(u32, Vec<String>)>) -> Re
 
 impl CodeTable {
     fn read(snapshot: &Snapshot, state: (Identity, u64)) -> Result<Self> {
+        let rows: Result<Vec<_>, StoreError> = snapshot.code_files().collect();
+        Ok(Self::of(rows?, state))
+    }
+
+    /// The same, with some rows changed.
+    fn with(&self, mut changed: Vec<Row>, state: (Identity, u64)) -> Self {
+        changed.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut rows = Vec::with_capacity(self.rows.len() + changed.len());
+        let mut old = self.rows.iter().peekable();
+        for (path, record) in changed {
+            while let Some(row) = old.next_if(|(known, _)| *known < path) {
+                rows.push(row.clone());
+            }
+            let _ = old.next_if(|(known, _)| *known == path);
+            rows.extend(record.map(|record| (path, record)));
+        }
+        rows.extend(old.cloned());
+        Self::of(rows, state)
+    }
+
+    fn of(rows: Vec<(Vec<u8>, CodeFileRecord)>, state: (Identity, u64)) -> Self {
         let mut table = Self {
             state,
+            rows: Vec::new(),
             files: Vec::new(),
             skipped: Vec::new(),
             ranked: Vec::new(),
@@ -743,30 +784,30 @@ impl CodeTable {
             signature: ContentHash::of(b""),
         };
         let mut signature = code::SignatureBuilder::default();
-        for row in snapshot.code_files() {
-            let (path, record) = row?;
-            let shown = tree::escape(&path);
+        for (path, record) in &rows {
+            let shown = tree::escape(path);
             if !record.skipped.is_empty() {
-                table.skipped.push((shown, record.skipped));
+                table.skipped.push((shown, record.skipped.clone()));
                 continue;
             }
-            signature.add(&path, &record.sha256);
+            signature.add(path, &record.sha256);
             table.ranked.push(RankedFile {
                 first_chunk: record.first_chunk,
                 chunks: record.chunks,
                 test_chunks: record.test_chunks,
                 length: record.length,
-                weight: weight_of(&shown, &record),
+                weight: weight_of(&shown, record),
             });
-            table.files.push((shown, record));
+            table.files.push((shown, record.clone()));
         }
+        table.rows = rows;
         table.by_chunk = (0u32..).take(table.files.len()).collect();
         let ranked = &table.ranked;
         table
             .by_chunk
             .sort_unstable_by_key(|&at| ranked[at as usize].first_chunk);
         table.signature = signature.finish();
-        Ok(table)
+        table
     }
 }
 

@@ -1,8 +1,10 @@
 //! The index of the code as a whole, for what is generated from it; and writing what was generated.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::code::{CodeReading, kind_of};
+use super::code_find::FoundChunk;
 use super::import::stops_everything;
 use super::pages::{PageWrite, UpsertPage};
 use super::root::Wiki;
@@ -88,6 +90,23 @@ impl CodeMap {
     }
 }
 
+/// A page with its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageText {
+    /// Its id.
+    pub id: PageId,
+    /// Its title.
+    pub title: String,
+    /// Its summary.
+    pub summary: String,
+    /// The text of its file.
+    pub markdown: String,
+    /// Hash of that.
+    pub sha256: ContentHash,
+    /// When it was written last, RFC 3339; empty where its history was lost.
+    pub written_at: String,
+}
+
 /// The index of the code in one state, of which nothing was read yet.
 pub struct CodeState {
     reading: CodeReading,
@@ -107,6 +126,14 @@ impl CodeState {
             || Path::new("/").display().to_string(),
             |name| name.to_string_lossy().into_owned(),
         )
+    }
+
+    /// The `k` best chunks for a question, best first.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn retrieve(&self, question: &str, k: usize) -> Result<Vec<FoundChunk>> {
+        self.reading.retrieve(question, k)
     }
 
     /// All of it.
@@ -172,12 +199,52 @@ impl Wiki {
         self.mending(ctx, || self.code(ctx)?.map())
     }
 
-    /// Whether these bytes are preserved.
+    /// Every source that is preserved.
     ///
     /// # Errors
     /// Those of the store.
-    pub fn is_preserved(&self, ctx: &Context, id: SourceId) -> Result<bool> {
-        Ok(self.reading(ctx)?.snapshot.source(id)?.is_some())
+    pub fn source_ids(&self, ctx: &Context) -> Result<BTreeSet<SourceId>> {
+        self.mending(ctx, || {
+            let reading = self.reading(ctx)?;
+            let ids = reading.snapshot.sources(None).map(|row| Ok(row?.0));
+            ids.collect()
+        })
+    }
+
+    /// The pages whose ids begin with `prefix`, with their texts, all of one state of the wiki, by
+    /// id.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn page_texts(&self, ctx: &Context, prefix: &str) -> Result<Vec<PageText>> {
+        self.mending(ctx, || {
+            let reading = self.reading(ctx)?;
+            let mut texts = Vec::new();
+            for row in reading.snapshot.pages(prefix, None) {
+                ctx.check()?;
+                let (id, page) = row?;
+                let missing = || StoreError::Damaged {
+                    what: format!("the text of {id} is missing"),
+                };
+                let bytes = reading.snapshot.blob(&page.sha256)?.ok_or_else(missing)?;
+                let written = reading.snapshot.last_revision(&id)?;
+                texts.push(PageText {
+                    title: page.title,
+                    summary: page.summary,
+                    // A page was parsed before it was kept, so it is UTF-8.
+                    markdown: String::from_utf8(bytes).map_err(|_| missing())?,
+                    sha256: page.sha256,
+                    written_at: written
+                        .and_then(|(_, revision)| {
+                            jiff::Timestamp::from_millisecond(revision.at_ms).ok()
+                        })
+                        .map(|at| at.to_string())
+                        .unwrap_or_default(),
+                    id,
+                });
+            }
+            Ok(texts)
+        })
     }
 
     /// Writes pages that were generated, with the sources that they cite, in one transaction;
@@ -237,18 +304,5 @@ impl Wiki {
             .zip(written)
             .map(|(prepared, written)| prepared.and(written));
         Ok((added, outcomes.collect()))
-    }
-
-    /// Number and time of the last revision of a page; time in RFC 3339.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn last_written(&self, ctx: &Context, id: &PageId) -> Result<(u64, String)> {
-        let reading = self.reading(ctx)?;
-        let last = reading.snapshot.last_revision(id)?;
-        Ok(last.map_or((0, String::new()), |(seq, revision)| {
-            let at = jiff::Timestamp::from_millisecond(revision.at_ms);
-            (seq, at.map(|at| at.to_string()).unwrap_or_default())
-        }))
     }
 }

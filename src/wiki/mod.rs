@@ -33,7 +33,7 @@ pub use code_find::{
     CodeHit, CodeIndexReport, CodeStatus, CountedFiles, Evidence, FoundChunk, LanguageCount,
     SkippedCode,
 };
-pub use code_map::{CodeMap, CodeMapFile, CodeState};
+pub use code_map::{CodeMap, CodeMapFile, CodeState, PageText};
 pub use export::ExportReport;
 pub use find::{Explanation, SearchHit, SearchReport, SearchRequest, TermShare};
 pub use gc::{GcReport, SNAPSHOT_ORIGIN, UncitedSnapshot};

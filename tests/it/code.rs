@@ -559,3 +559,47 @@ fn a_question_says_the_word_and_code_its_short_form() {
         .json();
     assert_eq!(cited(&answer)[0].0, "src/a.rs");
 }
+
+#[test]
+fn what_a_process_remembers_of_the_files_is_what_the_store_says() {
+    let shell = Shell::new();
+    let root = shell.path().join(".llmwiki");
+    let ctx = llmwiki::context::Context::default();
+    let open = || llmwiki::wiki::Wiki::new(root.clone(), llmwiki::config::Config::default());
+    let remembering = open();
+    for name in ["a", "b", "d", "f"] {
+        shell.write(
+            &format!("src/{name}.rs"),
+            format!("pub fn pump_{name}() {{}}\n"),
+        );
+    }
+    shell.write("src/c.bin", b"\0\0");
+    remembering.init(&ctx).unwrap();
+    let check = |step: &str, changed: (u64, u64, u64)| {
+        let report = remembering.index_code(&ctx).unwrap();
+        assert_eq!(
+            (report.added, report.changed, report.removed),
+            changed,
+            "{step}"
+        );
+        let fresh = open();
+        assert_eq!(report.code, fresh.index_code(&ctx).unwrap().code, "{step}");
+        let chunks = |wiki: &llmwiki::wiki::Wiki| wiki.evidence(&ctx, "pump", 20).unwrap().chunks;
+        assert_eq!(chunks(&remembering), chunks(&fresh), "{step}");
+    };
+    check("first", (5, 0, 0));
+    shell.write(
+        "src/b.rs",
+        "\npub fn pump_b() {}\n\npub fn pump_more() {}\n",
+    );
+    check("an edit", (0, 1, 0));
+    shell.write("src/aa.rs", "pub fn pump_aa() {}\n");
+    shell.write("src/z.rs", "pub fn pump_z() {}\n");
+    check("new files", (2, 0, 0));
+    std::fs::remove_file(shell.path().join("src/a.rs")).unwrap();
+    std::fs::remove_file(shell.path().join("src/z.rs")).unwrap();
+    shell.write("src/c.bin", "pub fn pump_c() {}\n");
+    check("gone, and a file that is text now", (0, 1, 2));
+    shell.write("src/d.rs", "pub fn pump_d() {}\n");
+    check("the same text again", (0, 0, 0));
+}

@@ -509,3 +509,69 @@ fn what_is_up_to_date_is_not_made_again_and_every_doubt_is_looked_into() {
     generate(&shell, &[]);
     assert_eq!(generate(&shell, &[])["upToDate"], true);
 }
+
+#[test]
+fn imports_tie_what_names_cannot_tell_apart() {
+    let shell = Shell::new();
+    shell.write("index.js", "module.exports = require('./lib/express');\n");
+    shell.write(
+        "lib/express.js",
+        "var app = require('./application');\nvar route = require('./router/route');\n\nfunction createApplication() {\n  return app.handle(route);\n}\n",
+    );
+    shell.write(
+        "lib/application.js",
+        "exports.handle = function handle(req) {\n  return req;\n};\n",
+    );
+    shell.write(
+        "lib/router/route.js",
+        "exports.handle = function handle(req) {\n  return 1;\n};\n",
+    );
+    // Nobody imports it, so nobody uses it, though a name is the same.
+    shell.write(
+        "lib/other/alone.js",
+        "exports.createRoute = function createRoute() {};\n",
+    );
+    shell.write("lib/other/user.js", "createApplication();\n");
+    generate(&shell, &[]);
+    let flow = body(&shell, "data-flow");
+    assert!(flow.contains("- `lib/express.js` [index.js:1]"), "{flow}");
+    assert!(flow.contains("`handle` of `lib/application.js`"), "{flow}");
+    assert!(flow.contains("`handle` of `lib/router/route.js`"), "{flow}");
+    let architecture = body(&shell, "architecture");
+    assert!(
+        architecture
+            .contains("top folder)](modules/top.md) imports [lib](modules/lib.md) [index.js:1]"),
+        "{architecture}"
+    );
+    assert!(!architecture.contains("lib/other"), "{architecture}");
+    let modules = body(&shell, "modules");
+    assert!(
+        modules.contains("used by 0): defines `createRoute`"),
+        "{modules}"
+    );
+}
+
+#[test]
+fn a_member_of_a_type_is_no_tie_by_its_common_name() {
+    let shell = Shell::new();
+    shell.write("pump/__init__.py", "from .engine import Engine\n");
+    shell.write(
+        "pump/engine.py",
+        "class Engine:\n    def copy(self):\n        return self\n\n\ndef start_engine():\n    return Engine()\n",
+    );
+    shell.write(
+        "pump/plan.py",
+        "from pump import start_engine\n\n\ndef plan(items):\n    start_engine()\n    return items.copy()\n",
+    );
+    // A dictionary has these, too.
+    shell.write(
+        "pump/table.py",
+        "def table(rows):\n    return rows.copy()\n",
+    );
+    generate(&shell, &[]);
+    let plan = body(&shell, "modules/pump/plan.py");
+    assert!(plan.contains("engine.py.md): `start_engine`\n"), "{plan}");
+    assert!(plan.contains("pump/\\_\\_init\\_\\_.py"), "{plan}");
+    let table = body(&shell, "modules/pump/table.py");
+    assert!(!table.contains("## Uses"), "{table}");
+}

@@ -13,7 +13,7 @@ use maud::html;
 
 use super::events::Changes;
 use super::layout::{self, Part, View};
-use super::views::{ask, changes, files, home, lint, page, pages, search, status};
+use super::views::{ask, changes, files, graph, home, lint, page, pages, projects, search, status};
 use super::{api, assets, events, guard, reply};
 use crate::context::Context;
 use crate::error::Result;
@@ -55,6 +55,9 @@ pub(super) fn routes(server: Server) -> (Router, impl FnOnce() + use<>) {
         .route("/search", get(show_search))
         .route("/lint", get(show_lint))
         .route("/status", get(show_status))
+        .route("/graph", get(show_graph))
+        .route("/projects", get(show_projects).post(ask_projects))
+        .route("/projects/{project}/{*slug}", get(show_project_page))
         .route("/ask", get(show_ask).post(answer_ask))
         .route("/api/wiki", get(api::wiki))
         .route("/api/wiki/ask", post(api::ask))
@@ -185,6 +188,33 @@ async fn show_status(State(site): State<Site>) -> Response {
     site.show(|wiki, ctx, _| status::view(wiki, ctx)).await
 }
 
+async fn show_graph(State(site): State<Site>, Query(asked): Query<graph::Asked>) -> Response {
+    site.show(move |wiki, ctx, _| graph::view(wiki, ctx, &asked))
+        .await
+}
+
+async fn show_projects(State(site): State<Site>) -> Response {
+    site.show(|wiki, ctx, _| projects::view(wiki, ctx, "", &[]))
+        .await
+}
+
+async fn ask_projects(State(site): State<Site>, body: Bytes) -> Response {
+    let query = guard::form_values(&body, "query").into_iter().next();
+    let asked = guard::form_values(&body, "project");
+    site.show(move |wiki, ctx, _| {
+        projects::view(wiki, ctx, query.as_deref().unwrap_or_default(), &asked)
+    })
+    .await
+}
+
+async fn show_project_page(
+    State(site): State<Site>,
+    Path((project, slug)): Path<(String, String)>,
+) -> Response {
+    site.show(move |wiki, ctx, _| projects::page(wiki, ctx, &project, &slug))
+        .await
+}
+
 async fn show_ask(State(site): State<Site>, Query(asked): Query<Asked>) -> Response {
     let view = ask::view(&asked.q, None);
     reply::html(StatusCode::OK, layout::document(&site.name, &view))
@@ -199,7 +229,7 @@ struct Asked {
 
 /// The form without the script.
 async fn answer_ask(State(site): State<Site>, body: Bytes) -> Response {
-    let question = guard::form_value(&body, "question").unwrap_or_default();
+    let question = guard::form_values(&body, "question").concat();
     site.show(move |wiki, ctx, _| {
         let ask = Ask {
             question: question.clone(),

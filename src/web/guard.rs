@@ -223,7 +223,7 @@ impl Rules {
 
     /// Gives the browser of a person who knows the token a pass; it ends with the browser.
     fn log_in(&self, form: &[u8]) -> Response {
-        let given = form_value(form, "token").unwrap_or_default();
+        let given = form_values(form, "token").concat();
         let Some(token) = &self.token else {
             return Redirect::to("/").into_response();
         };
@@ -296,17 +296,16 @@ fn equal(given: &str, known: &str) -> bool {
     given.len() == known.len() && differences == 0
 }
 
-/// A value of a form.
-pub(super) fn form_value(form: &[u8], name: &str) -> Option<String> {
-    let text = std::str::from_utf8(form).ok()?;
-    let pair = text
-        .split('&')
-        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
-    let pair = pair.replace('+', " ");
-    let value = percent_encoding::percent_decode_str(&pair)
-        .decode_utf8()
-        .ok()?;
-    Some(value.into_owned())
+/// The values of a form under a name.
+pub(super) fn form_values(form: &[u8], name: &str) -> Vec<String> {
+    let text = String::from_utf8_lossy(form);
+    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    let values = pairs.filter(|(key, _)| *key == name).map(|(_, value)| {
+        let value = value.replace('+', " ");
+        let decoded = percent_encoding::percent_decode_str(&value).decode_utf8_lossy();
+        decoded.into_owned()
+    });
+    values.collect()
 }
 
 #[cfg(test)]

@@ -45,16 +45,20 @@ pub(super) enum Part {
     Sources,
     Changes,
     Ask,
+    Graph,
+    Projects,
     Lint,
     Status,
     Other,
 }
 
-const PARTS: [(Part, &str, &str); 6] = [
+const PARTS: [(Part, &str, &str); 8] = [
     (Part::Pages, "/pages", "Pages"),
     (Part::Ask, "/ask", "Ask"),
     (Part::Sources, "/sources", "Sources"),
     (Part::Changes, "/changes", "Changes"),
+    (Part::Graph, "/graph", "Graph"),
+    (Part::Projects, "/projects", "Projects"),
     (Part::Lint, "/lint", "Lint"),
     (Part::Status, "/status", "Status"),
 ];
@@ -166,7 +170,7 @@ fn no_wiki(error: &Error) -> View {
             h1 { "There is no wiki here yet" }
             p { (sentence(error.message())) }
             p { "Two commands make one:" }
-            pre { code {
+            pre tabindex="0" { code {
                 "llmwiki init\n"
                 "llmwiki add-source notes.md\n"
             } }

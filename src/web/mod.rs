@@ -11,6 +11,7 @@ mod api;
 mod assets;
 mod dashboard;
 mod events;
+mod graph;
 mod guard;
 mod layout;
 mod lines;

@@ -173,6 +173,77 @@ fn files_of_the_project_open_when_the_index_knows_them() {
     }
 }
 
+#[test]
+fn the_graph_draws_pages_links_and_sources_and_has_a_table() {
+    let shell = Shell::new();
+    let id = wiki(&shell);
+    let served = Served::start(&shell, &[]);
+    let drawn = get(&served, "/graph").body;
+    assert_eq!(drawn.matches("class=\"node page\"").count(), 2, "{drawn}");
+    assert_eq!(drawn.matches("<line ").count(), 2, "a link each way");
+    assert!(
+        drawn.contains("<td><a href=\"/page/start\">Start</a></td>"),
+        "{drawn}"
+    );
+    let with = get(&served, "/graph?sources=1").body;
+    assert!(
+        with.contains(&format!("class=\"node source\" href=\"/source/{id}\"")),
+        "{with}"
+    );
+    let folder = get(&served, "/graph?in=guides").body;
+    assert_eq!(folder.matches("class=\"node page\"").count(), 1, "{folder}");
+}
+
+#[test]
+fn other_projects_are_asked_by_name_and_their_pages_are_read() {
+    let shell = Shell::new();
+    wiki(&shell);
+    let served = Served::start(&shell, &[]);
+    assert!(
+        get(&served, "/projects")
+            .body
+            .contains("No project is known yet")
+    );
+    let body = "Tides repeat. <script>alert(1)</script>\n";
+    shell.write(
+        "other/.wiki/index.md",
+        "# Index\n\n- [Tides](concepts/tides.md) - about tides\n",
+    );
+    shell.write(
+        "other/.wiki/concepts/tides.md",
+        format!("# Tides\n\n{body}"),
+    );
+    let other = shell.path().join("other");
+    shell
+        .run(["projects", "add", "sea", "--path", other.to_str().unwrap()])
+        .done();
+    let listed = get(&served, "/projects").body;
+    assert!(listed.contains("<strong>sea</strong>"), "{listed}");
+    let asked = served.ask(
+        "POST",
+        "/projects",
+        &[],
+        "query=tides&project=sea&project=nobody",
+    );
+    assert_eq!(asked.status, 200, "{asked:?}");
+    let link = "href=\"/projects/sea/concepts/tides\"";
+    assert!(
+        asked.body.contains(link) && asked.body.contains("nobody"),
+        "{asked:?}"
+    );
+    let page = get(&served, "/projects/sea/concepts/tides").body;
+    assert!(
+        page.contains("Tides repeat.") && !page.contains("<script>alert"),
+        "{page}"
+    );
+    assert_eq!(served.ask("GET", "/projects/gone/x", &[], "").status, 404);
+    let out = served.ask("GET", "/projects/sea/..%2f..%2f..%2fetc%2fpasswd", &[], "");
+    assert!(
+        (400..500).contains(&out.status) && !out.body.contains("root:"),
+        "{out:?}"
+    );
+}
+
 /// Every file below a folder with its bytes.
 fn files(dir: &Path, out: &mut BTreeMap<String, Vec<u8>>) {
     for entry in std::fs::read_dir(dir).unwrap() {

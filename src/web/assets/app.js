@@ -302,3 +302,63 @@ if (page && "EventSource" in window) {
   addEventListener("pagehide", () => events && events.close());
   listen();
 }
+
+// The drawing moves with the pointer, grows with the wheel, and shows what a node is linked to.
+const drawing = document.querySelector(".graph svg");
+if (drawing) {
+  const frame = drawing.parentElement;
+  const box = drawing.viewBox.baseVal;
+  const show = (x, y, width, height) => drawing.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
+  const scale = () => Math.max(box.width / drawing.clientWidth, box.height / drawing.clientHeight);
+  const zoom = (factor, clientX, clientY) => {
+    const place = drawing.getBoundingClientRect();
+    const across = (clientX - place.left) / place.width;
+    const down = (clientY - place.top) / place.height;
+    const width = box.width * factor;
+    const height = box.height * factor;
+    if (width < 60 || width > 60000) return;
+    show(box.x + (box.width - width) * across, box.y + (box.height - height) * down, width, height);
+  };
+  drawing.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !frame.matches(":focus-within, .used")) return;
+      event.preventDefault();
+      zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15, event.clientX, event.clientY);
+    },
+    { passive: false },
+  );
+  let from = null;
+  let moved = false;
+  drawing.addEventListener("pointerdown", (event) => {
+    frame.classList.add("used");
+    from = event;
+    moved = false;
+  });
+  addEventListener("pointermove", (event) => {
+    if (!from) return;
+    const [dx, dy] = [event.clientX - from.clientX, event.clientY - from.clientY];
+    if (Math.abs(dx) + Math.abs(dy) > 3) moved = true;
+    show(box.x - dx * scale(), box.y - dy * scale(), box.width, box.height);
+    from = event;
+  });
+  addEventListener("pointerup", () => (from = null));
+  drawing.addEventListener("dragstart", (event) => event.preventDefault());
+  drawing.addEventListener("click", (event) => moved && event.preventDefault(), true);
+  const lines = [...drawing.querySelectorAll("line")];
+  const nodes = [...drawing.querySelectorAll(".node")];
+  const pick = (node) => {
+    frame.classList.toggle("picked", Boolean(node));
+    for (const marked of frame.querySelectorAll(".near")) marked.classList.remove("near");
+    if (!node) return;
+    node.classList.add("near");
+    for (const line of lines) {
+      const { a, b } = line.dataset;
+      if (a !== node.dataset.n && b !== node.dataset.n) continue;
+      line.classList.add("near");
+      nodes[a === node.dataset.n ? b : a].classList.add("near");
+    }
+  };
+  drawing.addEventListener("pointerover", (event) => pick(event.target.closest(".node")));
+  drawing.addEventListener("pointerleave", () => pick(null));
+}

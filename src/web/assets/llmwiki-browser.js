@@ -52,7 +52,7 @@
     #root = this.attachShadow({ mode: "open" });
     #panel = null;
     #tab = "overview";
-    #asked = 0;
+    #asked = new WeakMap();
     #section = null;
 
     connectedCallback() {
@@ -99,7 +99,8 @@
 
     // Puts what `make` gives into the panel; until then, and instead of it, words.
     async #fill(target, make) {
-      const mine = (this.#asked += 1);
+      const mine = {};
+      this.#asked.set(target, mine);
       target.replaceChildren(element("p", { class: "note", role: "status" }, "Loading\u2026"));
       let made;
       try {
@@ -109,7 +110,7 @@
         again.addEventListener("click", () => this.#fill(target, make));
         made = [element("p", { class: "bad", role: "alert" }, `This could not be loaded: ${cause.message}.`), again];
       }
-      if (mine === this.#asked) target.replaceChildren(...made);
+      if (mine === this.#asked.get(target)) target.replaceChildren(...made);
     }
 
     show(tab) {
@@ -168,7 +169,7 @@
     }
 
     #showAsk() {
-      this.#asked += 1;
+      this.#asked.delete(this.#panel);
       const field = element("input", { name: "question", maxlength: "2000", "aria-label": "Question", placeholder: "Ask about the code", autocomplete: "off" });
       const form = element("form", {}, field, element("button", {}, "Ask"));
       const out = element("div", { "aria-live": "polite" }, element("p", { class: "note" }, "Answers cite the lines they rest on."));

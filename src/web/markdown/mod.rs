@@ -404,6 +404,9 @@ impl<'a> Writer<'a> {
             let _ = write!(self.out, "<span id=\"");
             escape(&mut self.out, &id);
             self.out.push_str("\"></span>");
+            if inner.contains(LIT_ID) {
+                let _ = write!(self.out, "<span{LIT_ID}></span>");
+            }
             return;
         }
         let _ = write!(self.out, "<h{level} id=\"");

@@ -303,4 +303,14 @@ fn blocks_in_wanted_lines_are_marked_and_the_first_can_be_jumped_to() {
         "{html}"
     );
     assert!(!html.contains("<h1"), "the title stands above: {html}");
+    let from_title = Surroundings {
+        lit: Some((7, 9)),
+        ..around
+    };
+    let html = article(text, &from_title).html;
+    assert_eq!(
+        html.matches("id=\"w-lit\"").count(),
+        1,
+        "it can be jumped to: {html}"
+    );
 }

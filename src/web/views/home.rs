@@ -37,7 +37,7 @@ pub(in crate::web) fn view(wiki: &Wiki, ctx: &Context, site: &str) -> Result<Vie
             section.card {
                 h2 { "No pages yet" }
                 p { "Preserve a source, then write a page that cites it:" }
-                pre { code {
+                pre tabindex="0" { code {
                     "llmwiki add-source notes.md\n"
                     "llmwiki upsert-page guides/start --title \"Start\" --summary \"Where to begin\" \\\n"
                     "    --source ID --body start.md\n"

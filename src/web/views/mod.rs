@@ -3,10 +3,12 @@
 pub(super) mod ask;
 pub(super) mod changes;
 pub(super) mod files;
+pub(super) mod graph;
 pub(super) mod home;
 pub(super) mod lint;
 pub(super) mod page;
 pub(super) mod pages;
+pub(super) mod projects;
 pub(super) mod search;
 pub(super) mod status;
 

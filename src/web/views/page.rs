@@ -68,6 +68,7 @@ pub(in crate::web) fn view(wiki: &Wiki, ctx: &Context, id: &str, asked: &Asked) 
                         a href=(urls::page_text(id.as_str(), None)) { "Text" }
                     }
                     a href=(urls::history(id.as_str())) { "History" }
+                    a href={ "/graph?around=" (urls::value(id.as_str())) } { "Graph" }
                     span.faint { "revision " (open.report.revision) ", " (short(&open.report.sha256)) }
                 }
             }

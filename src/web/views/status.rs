@@ -44,7 +44,7 @@ pub(in crate::web) fn view(wiki: &Wiki, ctx: &Context) -> Result<View> {
         @if let Some(schema) = &report.schema_text {
             details {
                 summary { "How this wiki is written (schema.md)" }
-                pre { code { (schema) } }
+                pre tabindex="0" { code { (schema) } }
             }
         }
     };
@@ -126,7 +126,7 @@ fn hosts(root: &str) -> Markup {
                     details {
                         summary { (host.title) }
                         p.faint { "Put it into " (host.file) }
-                        pre { code { (host.render(&Snippet { command, root: Some(root) })) } }
+                        pre tabindex="0" { code { (host.render(&Snippet { command, root: Some(root) })) } }
                     }
                 }
             }

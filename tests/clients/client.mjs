@@ -43,6 +43,8 @@ const good = [
   ["llmwiki_generate", () => ({ force: true })],
   ["llmwiki_show", () => ({})],
   ["llmwiki_show", () => ({ section: "index" })],
+  ["knowledge_ask_projects", () => ({ query: "ledger", projects: ["billing", "nobody"], limit: 2 })],
+  ["knowledge_get_from", () => ({ project: "billing", slug: "concepts/ledger" })],
 ];
 
 /** Calls that must fail, with the code that they must begin with. */

@@ -33,6 +33,8 @@ def good(seen):
     yield "llmwiki_reindex", {}
     yield "llmwiki_generate", {}
     yield "llmwiki_show", {"section": "modules"}
+    yield "knowledge_ask_projects", {"query": "ledger", "projects": ["billing", "nobody"]}
+    yield "knowledge_get_from", {"project": "billing", "slug": "concepts/ledger"}
 
 
 BAD = [

@@ -1,6 +1,7 @@
 //! `bench engine`: llmwiki beside tantivy and SQLite FTS5, on made-up wikis of stated sizes.
 //! `bench lint`: lint beside a plain loop over the same files.
 //! `bench code`: the code index beside a plain loop over the same files, and `git status`.
+//! `bench projects`: questions to other projects.
 //!
 //! Each step runs in a process of its own, so that peak memory is that of the step, and tells what
 //! it cost as one JSON line. What was measured is written to docs/benchmarks.md, one
@@ -14,6 +15,7 @@ mod ir;
 mod lint;
 mod mcp;
 mod measure;
+mod projects;
 mod report;
 mod steps;
 
@@ -44,6 +46,15 @@ enum Arguments {
         #[arg(long, default_value_t = 2000)]
         calls: u64,
     },
+    /// What it costs to ask other projects
+    Projects {
+        /// Where the table is written to
+        #[arg(long, value_name = "FILE", default_value = default_report())]
+        out: PathBuf,
+    },
+    /// The server that holds the projects, in its own process
+    #[command(hide = true)]
+    ProjectsServer,
     /// Lint beside a plain loop over the same files and rows
     Lint(lint::Arguments),
     /// The index of a code base beside a plain loop, and what nothing changed costs beside git
@@ -116,6 +127,8 @@ fn main() -> ExitCode {
         Arguments::Eval(Eval::Codeqa(codeqa)) => codeqa::run(&codeqa),
         Arguments::Eval(Eval::Ir(ir)) => ir::run(&ir),
         Arguments::Mcp { calls } => mcp::run(calls),
+        Arguments::Projects { out } => projects::run(&out),
+        Arguments::ProjectsServer => projects::serve(),
         Arguments::Lint(arguments) => lint::main(&arguments),
         Arguments::Code(arguments) => code::main(&arguments),
         Arguments::CodeStep { step, dir } => {

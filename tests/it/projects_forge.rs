@@ -557,3 +557,79 @@ fn a_forge_that_is_needed_and_not_configured_fails_the_call() {
     );
     assert!(forge.seen().is_empty());
 }
+
+/// Answers every request over TLS with an empty list, and gives the requests.
+fn tls_server() -> (String, std::sync::mpsc::Receiver<String>) {
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let data = |name: &str| {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/federation/tls");
+        std::fs::read(format!("{folder}/{name}")).unwrap()
+    };
+    let certificate = CertificateDer::from_pem_slice(&data("server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(&data("server.key")).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let config = std::sync::Arc::new(config);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let (sender, requests) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let session = rustls::ServerConnection::new(std::sync::Arc::clone(&config)).unwrap();
+            let mut stream = rustls::StreamOwned::new(session, stream.unwrap());
+            let mut begin = [0; 2048];
+            // Who does not trust the certificate says no word.
+            let Ok(read) = std::io::Read::read(&mut stream, &mut begin) else {
+                continue;
+            };
+            let _ = sender.send(String::from_utf8_lossy(&begin[..read]).into_owned());
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\
+                           content-length: 2\r\nconnection: close\r\n\r\n[]";
+            std::io::Write::write_all(&mut stream, answer).unwrap();
+            stream.conn.send_close_notify();
+            let _ = std::io::Write::flush(&mut stream);
+        }
+    });
+    (url, requests)
+}
+
+#[test]
+fn a_forge_with_its_own_authority_is_trusted_where_the_user_says_so_and_only_then() {
+    let (url, requests) = tls_server();
+    let shell = Shell::new().with("FORGE_TOKEN", TOKEN);
+    let configure = |more: &str| {
+        let text = format!("[forges.work]\nurl = \"{url}\"\ntoken_env = \"FORGE_TOKEN\"\n{more}\n");
+        shell.write(".config/llmwiki/config.toml", text);
+    };
+    shell.run(["init"]).done();
+    configure("timeout_seconds = 5");
+    let refused = sync(&shell);
+    assert_eq!(refused.status, 1);
+    let faults = refused.json()["sync"]["faults"][0].to_string();
+    assert!(faults.contains("certificate"), "{faults}");
+    assert!(requests.try_recv().is_err(), "nothing was sent");
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/federation/tls/ca.pem"
+    );
+    configure(&format!("ca_file = \"{file}\""));
+    let report = sync(&shell).done().json();
+    assert_eq!(report["sync"]["faults"], json!([]));
+    let request = requests.recv_timeout(Duration::from_secs(5)).unwrap();
+    assert!(request.contains(TOKEN), "{request}");
+    // A file without a certificate is no authority.
+    let empty = shell.write("empty.pem", "nothing\n");
+    configure(&format!("ca_file = \"{}\"", empty.display()));
+    let refused = sync(&shell);
+    assert!(
+        refused.text().contains("it holds no certificate"),
+        "{}",
+        refused.text()
+    );
+}

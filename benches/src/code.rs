@@ -427,7 +427,7 @@ struct Found<'a> {
 }
 
 fn render(found: &Found<'_>) -> String {
-    let mut out = String::from("## Code\n\n");
+    let mut out = String::from("## The index of code, beside a plain loop and git\n\n");
     let project = found.project.file_name().unwrap_or(OsStr::new("DIR"));
     let _ = writeln!(
         out,

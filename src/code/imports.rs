@@ -210,9 +210,16 @@ fn rust(path: &str, line: &str) -> Vec<Target> {
         Some((head, list)) => (head, list.trim_end_matches('}')),
         None => ("", rest),
     };
-    list.split(',')
+    // The names of a long list follow on lines of their own.
+    let items: Vec<&str> = if list.trim().is_empty() {
+        vec![""]
+    } else {
+        list.split(',').collect()
+    };
+    items
+        .into_iter()
         .map(|item| item.split(" as ").next().unwrap_or_default())
-        .filter(|item| !item.trim().is_empty())
+        .filter(|item| list.trim().is_empty() || !item.trim().is_empty())
         .map(|item| {
             let whole = format!("{head}{}", item.trim());
             let mut parts: Vec<&str> = whole.split("::").filter(|part| !part.is_empty()).collect();
@@ -366,6 +373,10 @@ mod tests {
         assert_eq!(
             of("src/a/b.rs", "rust", "use super::c::D;"),
             [["src/a/c/D", "src/a/c", "src/a"]]
+        );
+        assert_eq!(
+            of("src/a.rs", "rust", "use crate::b::c::{"),
+            [["src/b/c", "src/b", "src"]]
         );
         assert!(of("src/a.rs", "rust", "use std::fmt;").is_empty());
     }

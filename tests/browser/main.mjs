@@ -57,7 +57,7 @@ async function accessible(page, name) {
 
 async function test(name, run) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(30_000);
   try {
     await run(context);
     passed += 1;
